@@ -1,0 +1,125 @@
+//! The one error type of the library.
+
+/// What can go wrong, with the offending value in the payload.
+///
+/// Every message names the value that was refused and what was expected instead, so that it can be shown to a user as it
+/// stands. [`Error::is_recoverable`] tells whether the same object can still be used after mending the input.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A value outside its domain: a negative scale, a NaN, an empty interval, …
+    #[error("{what} is {value}, expected {expected}")]
+    Invalid {
+        /// The thing that was given, in words ("sd of the normal prior").
+        what: String,
+        /// The refused value, as text in full precision.
+        value: String,
+        /// What would have been accepted.
+        expected: String,
+    },
+    /// Two lengths that have to agree do not.
+    #[error("{what} has length {found}, expected {expected}")]
+    Length {
+        /// The thing whose length is wrong.
+        what: String,
+        /// The length it should have.
+        expected: usize,
+        /// The length it has.
+        found: usize,
+    },
+    /// A coordinate of a point is NaN or infinite.
+    #[error("coordinate {coordinate} of point {index} is {value}, expected a finite number")]
+    NonFinitePoint {
+        /// Which point (counted from zero).
+        index: usize,
+        /// Which coordinate (counted from zero).
+        coordinate: usize,
+        /// The refused coordinate.
+        value: f64,
+    },
+    /// A log-likelihood is NaN or +∞. (−∞ is legal: the likelihood is zero there.)
+    #[error("log-likelihood of point {index} at {point:?} is {value}, expected a finite number or -inf")]
+    NonFiniteValue {
+        /// Which value (counted from zero).
+        index: usize,
+        /// The point it belongs to, in full precision.
+        point: Vec<f64>,
+        /// The refused value.
+        value: f64,
+    },
+    /// Every log-likelihood is −∞, so there is nothing to integrate and no evidence to report.
+    #[error("all {count} log-likelihoods are -inf, expected at least one finite value: there is no evidence to report")]
+    NoFiniteValue {
+        /// How many values were given.
+        count: usize,
+    },
+    /// A covariance matrix is not symmetric positive definite.
+    #[error(
+        "{what} is not positive definite (pivot {pivot} is {value}), expected a symmetric positive definite matrix"
+    )]
+    NotPositiveDefinite {
+        /// The matrix, in words.
+        what: String,
+        /// The pivot at which the factorisation failed.
+        pivot: usize,
+        /// The value of that pivot.
+        value: f64,
+    },
+    /// A point lies outside the support of the prior.
+    #[error("{what} is {value}, outside the support {support}")]
+    OutsideSupport {
+        /// The parameter.
+        what: String,
+        /// The refused value.
+        value: f64,
+        /// The support, as an interval.
+        support: String,
+    },
+    /// A numerical procedure could not be completed even after repairs.
+    #[error("{what} failed: {reason}")]
+    Numerical {
+        /// The procedure.
+        what: String,
+        /// Why it failed.
+        reason: String,
+    },
+}
+
+/// The result of a fallible function of this library.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// Whether the caller can mend its input and go on with the same objects.
+    ///
+    /// Refused input leaves everything as it was; a failed numerical procedure means that the belief could not be formed.
+    #[must_use]
+    pub fn is_recoverable(&self) -> bool {
+        !matches!(self, Self::Numerical { .. })
+    }
+
+    /// An [`Error::Invalid`] from anything printable.
+    pub fn invalid(what: impl Into<String>, value: impl std::fmt::Debug, expected: impl Into<String>) -> Self {
+        Self::Invalid { what: what.into(), value: format!("{value:?}"), expected: expected.into() }
+    }
+
+    /// An [`Error::Length`].
+    pub fn length(what: impl Into<String>, expected: usize, found: usize) -> Self {
+        Self::Length { what: what.into(), expected, found }
+    }
+}
+
+/// `value`, if it is finite and positive.
+///
+/// # Errors
+/// [`Error::Invalid`] naming `what` otherwise.
+pub fn require_positive(what: &str, value: f64) -> Result<f64> {
+    if value.is_finite() && value > 0.0 { Ok(value) } else { Err(Error::invalid(what, value, "a finite number > 0")) }
+}
+
+/// `value`, if it is finite.
+///
+/// # Errors
+/// [`Error::Invalid`] naming `what` otherwise.
+pub fn require_finite(what: &str, value: f64) -> Result<f64> {
+    if value.is_finite() { Ok(value) } else { Err(Error::invalid(what, value, "a finite number")) }
+}

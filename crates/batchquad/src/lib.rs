@@ -4,7 +4,11 @@ pub mod embed;
 pub mod error;
 pub mod kernel;
 pub mod linalg;
+pub mod measure;
+pub mod optim;
+mod pairs;
 pub mod points;
+mod simd;
 pub mod types;
 
 pub use error::{Error, Result};

@@ -2,7 +2,9 @@
 //!
 //! A pair of kernel and measure without a closed form has no [`Embed`] and does not compile.
 
-use crate::{error::Result, kernel::Kernel, points::Points};
+mod se_gaussian;
+
+use crate::{error::Result, kernel::Kernel, linalg::Matrix, points::Points};
 
 /// The integrals that plain Bayesian quadrature needs.
 pub trait Embed<M>: Kernel {
@@ -17,4 +19,25 @@ pub trait Embed<M>: Kernel {
     /// # Errors
     /// [`crate::Error::Length`] when the dimensions of kernel and measure differ.
     fn variance(&self, measure: &M) -> Result<f64>;
+}
+
+/// The further integrals that a squared (square-root warped) Gaussian process needs.
+pub trait EmbedProducts<M>: Embed<M> {
+    /// `P(x, y)ᵢⱼ = ∫ k(xᵢ, t) k(t, yⱼ) dμ(t)`.
+    ///
+    /// # Errors
+    /// [`crate::Error::Length`] when the dimensions of kernel, measure and points differ.
+    fn product(&self, measure: &M, x: &Points, y: &Points) -> Result<Matrix>;
+
+    /// The lower triangle of `Dᵢⱼ = ∬ k(xᵢ, t) k(t, t') k(t', xⱼ) dμ(t) dμ(t')`; the upper one is zero.
+    ///
+    /// # Errors
+    /// [`crate::Error::Length`] when the dimensions of kernel, measure and nodes differ.
+    fn chain_lower(&self, measure: &M, nodes: &Points) -> Result<Matrix>;
+
+    /// `∬ k(t, t')² dμ(t) dμ(t')`.
+    ///
+    /// # Errors
+    /// [`crate::Error::Length`] when the dimensions of kernel and measure differ.
+    fn squared(&self, measure: &M) -> Result<f64>;
 }

@@ -1,5 +1,9 @@
 //! Covariance functions.
 
+mod se;
+
+pub use se::SquaredExponential;
+
 use crate::{
     error::{Error, Result},
     linalg::Matrix,

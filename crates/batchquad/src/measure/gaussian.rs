@@ -1,0 +1,137 @@
+//! The Gaussian measure.
+
+use crate::{
+    error::{Error, Result, require_finite, require_positive},
+    linalg::{Factor, Matrix},
+    measure::Jet,
+};
+
+/// The probability measure `N(b, S)` with full covariance.
+#[derive(Debug, Clone)]
+pub struct Gaussian {
+    mean: Vec<f64>,
+    covariance: Matrix,
+    precision: Matrix,
+    factor: Factor,
+}
+
+impl Gaussian {
+    /// `N(b, S)` from its mean and the rows of its covariance.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Invalid`] for an empty mean, non-finite entries or an asymmetric covariance (beyond
+    /// `10⁻¹²` of its diagonal), [`Error::NotPositiveDefinite`].
+    pub fn new(mean: Vec<f64>, covariance: &[Vec<f64>]) -> Result<Self> {
+        let d = mean.len();
+        if d == 0 {
+            return Err(Error::invalid("dimension of the Gaussian measure", d, "at least 1"));
+        }
+        for &v in &mean {
+            require_finite("mean of the Gaussian measure", v)?;
+        }
+        if covariance.len() != d {
+            return Err(Error::length("covariance of the Gaussian measure", d, covariance.len()));
+        }
+        for row in covariance {
+            if row.len() != d {
+                return Err(Error::length("row of the covariance of the Gaussian measure", d, row.len()));
+            }
+            for &v in row {
+                require_finite("covariance of the Gaussian measure", v)?;
+            }
+        }
+        for i in 0..d {
+            for j in 0..i {
+                let (a, b) = (covariance[i][j], covariance[j][i]);
+                let size = (covariance[i][i].abs() * covariance[j][j].abs()).sqrt();
+                if (a - b).abs() > 1e-12 * size {
+                    let what = format!("covariance of the Gaussian measure at ({i}, {j}) and ({j}, {i})");
+                    return Err(Error::invalid(what, (a, b), "a symmetric matrix"));
+                }
+            }
+        }
+        let covariance = Matrix::from_fn(d, d, |i, j| 0.5 * (covariance[i][j] + covariance[j][i]));
+        Self::from_parts(mean, covariance)
+    }
+
+    /// `N(b, diag(variances))`.
+    ///
+    /// # Errors
+    /// As [`Gaussian::new`]; [`Error::Invalid`] for variances that are not positive.
+    pub fn diagonal(mean: Vec<f64>, variances: &[f64]) -> Result<Self> {
+        for &v in variances {
+            require_positive("variance of the Gaussian measure", v)?;
+        }
+        let d = variances.len();
+        let rows: Vec<Vec<f64>> =
+            (0..d).map(|i| (0..d).map(|j| if i == j { variances[i] } else { 0.0 }).collect()).collect();
+        Self::new(mean, &rows)
+    }
+
+    /// The standard normal `N(0, I)` in `dim` dimensions: the latent image of every prior.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for dimension 0.
+    pub fn standard(dim: usize) -> Result<Self> {
+        Self::diagonal(vec![0.0; dim], &vec![1.0; dim])
+    }
+
+    fn from_parts(mean: Vec<f64>, covariance: Matrix) -> Result<Self> {
+        let factor = Factor::exact("covariance of the Gaussian measure", &covariance)?;
+        let lower = factor.inverse_lower();
+        let precision = Matrix::from_fn(mean.len(), mean.len(), |i, j| lower.get(i.max(j), i.min(j)));
+        Ok(Self { mean, covariance, precision, factor })
+    }
+
+    /// The dimension.
+    #[must_use]
+    pub fn dim(&self) -> usize {
+        self.mean.len()
+    }
+
+    /// The mean `b`.
+    #[must_use]
+    pub fn mean(&self) -> &[f64] {
+        &self.mean
+    }
+
+    /// The covariance `S`.
+    #[must_use]
+    pub fn covariance(&self) -> &Matrix {
+        &self.covariance
+    }
+
+    /// `b + L u`, which is `N(b, S)` when `u ~ N(0, I)`; `L` is the Cholesky factor of `S`.
+    ///
+    /// # Panics
+    /// When `u` has another dimension.
+    #[must_use]
+    pub fn map_standard(&self, u: &[f64]) -> Vec<f64> {
+        self.factor.lower_mul(u).iter().zip(&self.mean).map(|(l, b)| l + b).collect()
+    }
+
+    /// `log N(x; b, S) = −½ (d log 2π + log|S| + |L⁻¹(x − b)|²)`. Cost: `d²`.
+    ///
+    /// # Panics
+    /// When `x` has another dimension.
+    #[must_use]
+    pub fn log_density(&self, x: &[f64]) -> f64 {
+        let centred: Vec<f64> = x.iter().zip(&self.mean).map(|(x, b)| x - b).collect();
+        let white = self.factor.half_solve_vec(&centred);
+        let d = self.dim() as f64;
+        -0.5 * (d * std::f64::consts::TAU.ln() + self.factor.log_det() + white.iter().map(|v| v * v).sum::<f64>())
+    }
+
+    /// [`Gaussian::log_density`] with its gradient `−S⁻¹(x − b)` and Hessian `−S⁻¹`. Cost: `d²`.
+    ///
+    /// # Panics
+    /// When `x` has another dimension.
+    #[must_use]
+    pub fn log_density_jet(&self, x: &[f64]) -> Jet {
+        let centred: Vec<f64> = x.iter().zip(&self.mean).map(|(x, b)| x - b).collect();
+        let gradient = self.precision.mul_vec(&centred).iter().map(|v| -v).collect();
+        let d = self.dim();
+        let hessian = (0..d * d).map(|i| -self.precision.get(i / d, i % d)).collect();
+        Jet { value: self.log_density(x), gradient, hessian }
+    }
+}

@@ -1,0 +1,150 @@
+//! Posterior mean and variance with gradients and Hessians, for many points at once.
+
+use std::f64::consts::SQRT_2;
+
+use rayon::prelude::*;
+
+use crate::{
+    error::Result,
+    gp::Gp,
+    kernel::{Kernel, require_dims},
+    linalg::{Matrix, transpose_mul},
+    points::Points,
+    simd::dot,
+};
+
+/// How many derivatives are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Order {
+    /// Mean and variance.
+    Value,
+    /// … and their gradients.
+    Gradient,
+    /// … and their Hessians.
+    Hessian,
+}
+
+/// Posterior mean and variance at `q` points; what was not asked for is empty.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Prediction {
+    /// `m(x)`.
+    pub mean: Vec<f64>,
+    /// `C(x, x)`, at least `ε σ²`.
+    pub variance: Vec<f64>,
+    /// `∂m/∂xₐ`, `d` numbers a point.
+    pub mean_gradient: Vec<f64>,
+    /// `∂C/∂xₐ`, `d` numbers a point.
+    pub variance_gradient: Vec<f64>,
+    /// `∂²m/∂xₐ∂x_b`, `d²` numbers a point, row by row.
+    pub mean_hessian: Vec<f64>,
+    /// `∂²C/∂xₐ∂x_b`, `d²` numbers a point, row by row.
+    pub variance_hessian: Vec<f64>,
+    /// How many variances were raised to `ε σ²` because rounding had taken them below.
+    pub clamped: usize,
+}
+
+/// Points handled by one task. Fixed, so that the arithmetic does not depend on the number of threads.
+const CHUNK: usize = 16;
+
+impl Gp {
+    /// Posterior mean and variance at each point, with derivatives up to `order`.
+    ///
+    /// With `kᵢ = k(xᵢ, x)`, `sᵢₐ = (xₐ − xᵢₐ)/λₐ` and `A = K⁻¹ k`:
+    /// `∂ₐm = −λₐ⁻¹ Σ wᵢkᵢsᵢₐ`, `∂ₐC = 2λₐ⁻¹ Σ Aᵢkᵢsᵢₐ`, `∂ₐ∂_b m = (λₐλ_b)⁻¹ Σ wᵢkᵢ(sᵢₐsᵢ_b − δₐ_b)`,
+    /// `∂ₐ∂_b C = −2 (λₐλ_b)⁻¹ Σ Aᵢkᵢ(sᵢₐsᵢ_b − δₐ_b) − 2 (∂ₐk)ᵀK⁻¹(∂_b k)`.
+    /// Cost a point: `n²` for values, `2n²` with gradients, `(2 + d) n²` with Hessians.
+    ///
+    /// # Errors
+    /// [`crate::Error::Length`] for points of another dimension.
+    pub fn predict(&self, x: &Points, order: Order) -> Result<Prediction> {
+        require_dims(self.kernel.dim(), &[("points", x.dim())])?;
+        let d = x.dim();
+        let chunks: Vec<&[f64]> = x.as_slice().chunks(CHUNK * d).collect();
+        let parts: Vec<Prediction> = chunks
+            .par_iter()
+            .map(|flat| Points::new(d, flat.to_vec()).map(|points| self.predict_chunk(&points, order)))
+            .collect::<Result<_>>()?;
+        Ok(parts.into_iter().fold(Prediction::default(), |mut all, part| {
+            all.mean.extend(part.mean);
+            all.variance.extend(part.variance);
+            all.mean_gradient.extend(part.mean_gradient);
+            all.variance_gradient.extend(part.variance_gradient);
+            all.mean_hessian.extend(part.mean_hessian);
+            all.variance_hessian.extend(part.variance_hessian);
+            all.clamped += part.clamped;
+            all
+        }))
+    }
+
+    fn predict_chunk(&self, x: &Points, order: Order) -> Prediction {
+        let white = self.kernel.whiten(x);
+        let cross = self.cross(&white);
+        let mut solved = cross.clone();
+        self.factor.half_solve(&mut solved);
+        let floor = f64::EPSILON * self.kernel.sigma2();
+        let mut out = Prediction::default();
+        for j in 0..x.len() {
+            out.mean.push(dot(&self.weights, cross.col(j)));
+            let variance = self.kernel.sigma2() - dot(solved.col(j), solved.col(j));
+            out.clamped += usize::from(variance < floor);
+            out.variance.push(variance.max(floor));
+        }
+        if order == Order::Value {
+            return out;
+        }
+        let explained: Vec<f64> = (0..x.len()).map(|j| dot(solved.col(j), solved.col(j))).collect();
+        self.factor.half_solve_transposed(&mut solved);
+        let (n, d) = (self.nodes.len(), x.dim());
+        let scale: Vec<f64> = self.kernel.lengthscales().iter().map(|l| SQRT_2 / l).collect();
+        // Column a of `slopes` is ∂ₐk(X, x), and of `offsets` (xᵢₐ − xₐ)/(√2 λₐ).
+        let (mut slopes, mut offsets) = (Matrix::zeros(n, d), Matrix::zeros(n, d));
+        for j in 0..x.len() {
+            let (k, a) = (cross.col(j), solved.col(j));
+            for c in 0..d {
+                let (here, nodes) = (white.get(j, c), self.white.coordinate(c));
+                for (o, v) in offsets.col_mut(c).iter_mut().zip(nodes) {
+                    *o = v - here;
+                }
+                for ((s, o), k) in slopes.col_mut(c).iter_mut().zip(offsets.col(c)).zip(k) {
+                    *s = scale[c] * o * k;
+                }
+                out.mean_gradient.push(dot(&self.weights, slopes.col(c)));
+                out.variance_gradient.push(-2.0 * dot(a, slopes.col(c)));
+            }
+            if order == Order::Hessian {
+                self.hessians(j, a, explained[j], &mut slopes, &offsets, &scale, &mut out);
+            }
+        }
+        out
+    }
+
+    /// Pushes both Hessians at point `j`; overwrites `slopes` with `L⁻¹ ∂k`.
+    #[allow(clippy::too_many_arguments)]
+    fn hessians(
+        &self,
+        j: usize,
+        a: &[f64],
+        explained: f64,
+        slopes: &mut Matrix,
+        offsets: &Matrix,
+        scale: &[f64],
+        out: &mut Prediction,
+    ) {
+        let (n, d) = (a.len(), scale.len());
+        // Σ uᵢ kᵢ sᵢₐ sᵢ_b for u = w and u = A.
+        let weighted = |u: &[f64]| Matrix::from_fn(n, d, |i, c| u[i] * slopes.get(i, c));
+        let (by_weight, by_solution) =
+            (transpose_mul(&weighted(&self.weights), offsets), transpose_mul(&weighted(a), offsets));
+        self.factor.half_solve(slopes);
+        let products = transpose_mul(slopes, slopes);
+        for r in 0..d {
+            for c in 0..d {
+                // scale² = 2/λ², and the kernel's curvature is −1/λ².
+                let diagonal = if r == c { 0.5 * scale[r] * scale[r] } else { 0.0 };
+                out.mean_hessian.push(scale[c] * by_weight.get(r, c) - diagonal * out.mean[j]);
+                let curvature = scale[c] * by_solution.get(r, c) - diagonal * explained;
+                out.variance_hessian.push(-2.0 * (curvature + products.get(r, c)));
+            }
+        }
+    }
+}

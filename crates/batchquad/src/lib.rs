@@ -1,5 +1,6 @@
 //! Model evidences from expensive likelihoods, a batch of parallel evaluations at a time.
 
+pub mod design;
 pub mod embed;
 pub mod error;
 pub mod kernel;

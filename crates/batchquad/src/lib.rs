@@ -1,5 +1,6 @@
 //! Model evidences from expensive likelihoods, a batch of parallel evaluations at a time.
 
+pub mod design;
 pub mod embed;
 pub mod error;
 pub mod gp;
@@ -9,6 +10,7 @@ pub mod measure;
 pub mod optim;
 mod pairs;
 pub mod points;
+pub mod rng;
 mod simd;
 pub mod types;
 

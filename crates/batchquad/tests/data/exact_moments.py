@@ -126,14 +126,15 @@ def brute_force(nodes, values, queries, mean, variances, lengthscales, kernel_va
     t, weight = np.polynomial.legendre.leggauss(600)
     n = len(nodes)
     gram = np.full((n, n), kernel_variance)
-    z, prod, chain = np.full(n, kernel_variance), np.full((n, n), kernel_variance**2), np.full((n, n), kernel_variance**3)
+    z = np.full(n, kernel_variance)
+    prod, chain = np.full((n, n), kernel_variance**2), np.full((n, n), kernel_variance**3)
     initial, squares = kernel_variance, kernel_variance**2
     for xi, b, s, lam in zip(nodes.T, mean, variances, lengthscales):
         half_width = 12 * np.sqrt(s)  # beyond 12 standard deviations lies less than 1e-31 of the measure
         grid = b + half_width * t
         mass = half_width * weight * np.exp(-((grid - b) ** 2) / (2 * s)) / np.sqrt(2 * np.pi * s)
-        to_nodes = np.exp(-((xi[:, None] - grid) ** 2) / (2 * lam**2)) * mass
         unweighted = np.exp(-((xi[:, None] - grid) ** 2) / (2 * lam**2))
+        to_nodes = unweighted * mass
         among = np.exp(-((grid[:, None] - grid) ** 2) / (2 * lam**2))
         gram *= np.exp(-((xi[:, None] - xi) ** 2) / (2 * lam**2))
         z *= to_nodes.sum(axis=1)

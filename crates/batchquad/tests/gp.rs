@@ -119,11 +119,13 @@ proptest! {
         let whole = Gp::new(gp.kernel().clone(), all, both, Jitter::default()).unwrap();
         let x = scattered(d, 10, 2.2);
         let (a, b, old) = (conditioned.predict(&x, Order::Value).unwrap(), whole.predict(&x, Order::Value).unwrap(), gp.predict(&x, Order::Value).unwrap());
-        let bound = 100.0 * (n + q) as f64 * f64::EPSILON * whole.factor().condition().sqrt();
+        // Backward errors of n·ε reach the mean through K⁻¹ and the variance through L⁻¹ alone.
+        let rounding = 10.0 * (n + q) as f64 * f64::EPSILON;
+        let (full, half) = (rounding * whole.factor().condition(), rounding * whole.factor().condition().sqrt());
         for i in 0..10 {
-            prop_assert!((a.mean[i] - b.mean[i]).abs() < bound.max(1e-9), "{} {}", a.mean[i], b.mean[i]);
-            prop_assert!((a.variance[i] - b.variance[i]).abs() < bound);
-            prop_assert!(a.variance[i] <= old.variance[i] + bound);
+            prop_assert!((a.mean[i] - b.mean[i]).abs() < full, "{} {} {full}", a.mean[i], b.mean[i]);
+            prop_assert!((a.variance[i] - b.variance[i]).abs() < half, "{} {} {half}", a.variance[i], b.variance[i]);
+            prop_assert!(a.variance[i] <= old.variance[i] + half);
         }
     }
 }

@@ -4,6 +4,7 @@ pub mod embed;
 pub mod error;
 pub mod kernel;
 pub mod linalg;
+pub mod measure;
 pub mod points;
 pub mod types;
 

@@ -2,6 +2,11 @@
 //!
 //! A pair of kernel and measure without a closed form has no [`Embed`] and does not compile.
 
+mod box_brownian;
+mod box_matern;
+mod box_product;
+mod box_se;
+
 use crate::{error::Result, kernel::Kernel, points::Points};
 
 /// The integrals that plain Bayesian quadrature needs.

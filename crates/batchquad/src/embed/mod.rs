@@ -2,6 +2,10 @@
 //!
 //! A pair of kernel and measure without a closed form has no [`Embed`] and does not compile.
 
+mod box_brownian;
+mod box_matern;
+mod box_product;
+mod box_se;
 mod se_gaussian;
 
 use crate::{error::Result, kernel::Kernel, linalg::Matrix, points::Points};
@@ -11,13 +15,15 @@ pub trait Embed<M>: Kernel {
     /// The kernel mean `zᵢ = ∫ k(x, xᵢ) dμ(x)` at each node.
     ///
     /// # Errors
-    /// [`crate::Error::Length`] when the dimensions of kernel, measure and nodes differ.
+    /// [`crate::Error::Length`] when the dimensions of kernel, measure and nodes differ; [`crate::Error::Numerical`] when a
+    /// value would overflow.
     fn mean(&self, measure: &M, nodes: &Points) -> Result<Vec<f64>>;
 
     /// The prior variance of the integral, `∬ k(x, x') dμ(x) dμ(x')`.
     ///
     /// # Errors
-    /// [`crate::Error::Length`] when the dimensions of kernel and measure differ.
+    /// [`crate::Error::Length`] when the dimensions of kernel and measure differ; [`crate::Error::Numerical`] when the
+    /// value would overflow.
     fn variance(&self, measure: &M) -> Result<f64>;
 }
 

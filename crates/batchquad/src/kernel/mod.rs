@@ -1,7 +1,11 @@
 //! Covariance functions.
 
+mod brownian;
+mod matern;
 mod se;
 
+pub use brownian::Brownian;
+pub use matern::{Matern, Smoothness};
 pub use se::SquaredExponential;
 
 use crate::{

@@ -2,9 +2,11 @@
 
 mod gaussian;
 mod mixture;
+mod uniform_box;
 
 pub use gaussian::Gaussian;
 pub use mixture::Mixture;
+pub use uniform_box::UniformBox;
 
 /// A function's value, gradient and Hessian at one point.
 #[derive(Debug, Clone, PartialEq)]

@@ -157,7 +157,8 @@ impl Climber {
         let moved: Vec<f64> = self.trial.iter().zip(&self.x).map(|(t, x)| t - x).collect();
         let promised = dot(&self.gradient, &moved);
         // Armijo's condition along the projected path.
-        if !first && !(finite && value >= self.value + 1e-4 * promised) {
+        let climbs = finite && value >= self.value + 1e-4 * promised;
+        if !first && !climbs {
             self.shorten(value, promised, bounds, ascent);
             return;
         }

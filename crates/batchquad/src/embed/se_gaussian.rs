@@ -178,12 +178,16 @@ impl EmbedProducts<Mixture> for SquaredExponential {
     fn product(&self, measure: &Mixture, x: &Points, y: &Points) -> Result<Matrix> {
         require_dims(self.dim(), &[("first points", x.dim()), ("second points", y.dim())])?;
         let mut total = Matrix::zeros(x.len(), y.len());
+        let mut column = vec![0.0; x.len()];
         for (weight, component) in measure.components() {
             let product = Product::new(self, component)?;
-            let part = product.form(&product.coordinates(x), &product.coordinates(y)).matrix();
+            let (left, right) = (product.coordinates(x), product.coordinates(y));
+            let mut form = product.form(&left, &right);
+            form.log_scale += weight.ln();
             for j in 0..y.len() {
-                for (t, v) in total.col_mut(j).iter_mut().zip(part.col(j)) {
-                    *t += weight * v;
+                form.fill(j, 0, &mut column);
+                for (t, v) in total.col_mut(j).iter_mut().zip(&column) {
+                    *t += v;
                 }
             }
         }

@@ -99,7 +99,7 @@ impl Gp {
     }
 }
 
-fn require_targets(nodes: &Points, targets: &[f64]) -> Result<()> {
+pub(crate) fn require_targets(nodes: &Points, targets: &[f64]) -> Result<()> {
     if nodes.len() != targets.len() {
         return Err(Error::length("values at the nodes", nodes.len(), targets.len()));
     }

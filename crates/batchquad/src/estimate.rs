@@ -1,0 +1,112 @@
+//! The belief about the evidence: `MATH.md` §3.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    embed::{Embed, EmbedProducts},
+    error::Result,
+    gp::Gp,
+    linalg::Matrix,
+    measure::Mixture,
+    simd::dot,
+};
+
+/// Mean and variance of the evidence `Z`, in units of `e^scale`, and what they say about `log Z`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// `scale + log E[Z]`; −∞ when the mean is not positive (a plain Gaussian process may say so).
+    pub log_z: f64,
+    /// `√log(1 + V/E²)`: the standard deviation of `log Z` if `Z` is log-normal with these moments; +∞ when the mean is not
+    /// positive.
+    pub log_z_sd: f64,
+    /// `c`, the largest log-likelihood seen.
+    pub scale: f64,
+    /// `E[Z]/eᶜ`.
+    pub mean: f64,
+    /// `V[Z]/e²ᶜ`, not below the square of the mean's own rounding error.
+    pub variance: f64,
+    /// Whether the variance had to be raised to that.
+    pub clamped: bool,
+}
+
+impl Estimate {
+    /// From moments in units of `e^scale`; `rounding` bounds the mean's own rounding error.
+    #[must_use]
+    pub fn new(scale: f64, mean: f64, variance: f64, rounding: f64) -> Self {
+        let floor = rounding * rounding;
+        let clamped = variance < floor;
+        let variance = variance.max(floor);
+        let (log_z, log_z_sd) = if mean > 0.0 {
+            (scale + mean.ln(), (variance / (mean * mean)).ln_1p().sqrt())
+        } else {
+            (f64::NEG_INFINITY, f64::INFINITY)
+        };
+        Self { log_z, log_z_sd, scale, mean, variance, clamped }
+    }
+}
+
+/// Plain: `E = zᵀw`, `V = ∬k − zᵀK⁻¹z`. Cost: `n²`.
+pub(crate) fn plain(gp: &Gp, measure: &Mixture, scale: f64) -> Result<Estimate> {
+    let z = gp.kernel().mean(measure, gp.nodes())?;
+    let half = gp.factor().half_solve_vec(&z);
+    let variance = gp.kernel().variance(measure)? - dot(&half, &half);
+    let rounding = f64::EPSILON * absolute(&z).zip(absolute(gp.weights())).map(|(z, w)| z * w).sum::<f64>();
+    Ok(Estimate::new(scale, dot(&z, gp.weights()), variance, rounding))
+}
+
+/// The parts that WSABI-L and WSABI-M share.
+struct Linearised {
+    product: Matrix,
+    chain: Matrix,
+    mean: f64,
+    variance: f64,
+    rounding: f64,
+}
+
+impl Linearised {
+    fn new(gp: &Gp, measure: &Mixture, alpha: f64) -> Result<Self> {
+        let (kernel, nodes, w) = (gp.kernel(), gp.nodes(), gp.weights());
+        let product = kernel.product(measure, nodes, nodes)?;
+        let chain = kernel.chain_lower(measure, nodes)?;
+        let pw = product.mul_vec(w);
+        let half = gp.factor().half_solve_vec(&pw);
+        let variance = quadratic(&chain, w) - dot(&half, &half);
+        let sizes: Vec<f64> = absolute(w).collect();
+        let rounding = 0.5 * f64::EPSILON * dot(&sizes, &product.mul_vec(&sizes));
+        Ok(Self { mean: alpha + 0.5 * dot(w, &pw), variance, rounding, product, chain })
+    }
+}
+
+/// WSABI-L: `E = α + ½ wᵀPw`, `V = wᵀDw − (Pw)ᵀK⁻¹(Pw)`. Cost: `n²` exponentials, twice.
+pub(crate) fn wsabi_l(gp: &Gp, measure: &Mixture, alpha: f64, scale: f64) -> Result<Estimate> {
+    let l = Linearised::new(gp, measure, alpha)?;
+    Ok(Estimate::new(scale, l.mean, l.variance, l.rounding))
+}
+
+/// The exact moments of `α + ½ g²`: `E = E_L + ½(σ² − tr K⁻¹P)`, `V = V_L + ½(∬k² − 2 tr K⁻¹D + tr K⁻¹PK⁻¹P)`.
+/// Cost: `3n³`.
+pub(crate) fn wsabi_m(gp: &Gp, measure: &Mixture, alpha: f64, scale: f64) -> Result<Estimate> {
+    let Linearised { mut product, chain, mean, variance, rounding } = Linearised::new(gp, measure, alpha)?;
+    let n = product.rows();
+    // Q = L⁻¹ P L⁻ᵀ is symmetric with tr Q = tr K⁻¹P and ‖Q‖² = tr K⁻¹PK⁻¹P.
+    gp.factor().half_solve(&mut product);
+    let mut q = Matrix::from_fn(n, n, |i, j| product.get(j, i));
+    gp.factor().half_solve(&mut q);
+    let trace: f64 = (0..n).map(|i| q.get(i, i)).sum();
+    let squares: f64 = (0..n).map(|j| dot(q.col(j), q.col(j))).sum();
+    let inverse = gp.factor().inverse_lower();
+    let chain_trace: f64 =
+        (0..n).map(|j| 2.0 * dot(&inverse.col(j)[j..], &chain.col(j)[j..]) - inverse.get(j, j) * chain.get(j, j)).sum();
+    let extra = 0.5 * (gp.kernel().squared(measure)? - 2.0 * chain_trace + squares);
+    // The exact value of `extra` is a variance: what rounding takes below zero is rounding.
+    Ok(Estimate::new(scale, mean + 0.5 * (gp.kernel().sigma2() - trace).max(0.0), variance + extra.max(0.0), rounding))
+}
+
+/// `wᵀ A w` from the lower triangle of a symmetric `A`.
+fn quadratic(lower: &Matrix, w: &[f64]) -> f64 {
+    (0..w.len()).map(|j| w[j] * (2.0 * dot(&lower.col(j)[j..], &w[j..]) - lower.get(j, j) * w[j])).sum()
+}
+
+fn absolute(v: &[f64]) -> impl Iterator<Item = f64> {
+    v.iter().map(|x| x.abs())
+}

@@ -1,11 +1,13 @@
 //! Model evidences from expensive likelihoods, a batch of parallel evaluations at a time.
 
+pub mod acquire;
 pub mod bq;
 pub mod design;
 pub mod embed;
 pub mod error;
 pub mod estimate;
 pub mod gp;
+pub mod jets;
 pub mod kernel;
 pub mod linalg;
 pub mod measure;

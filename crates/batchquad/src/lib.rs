@@ -2,6 +2,7 @@
 
 pub mod embed;
 pub mod error;
+pub mod evaluate;
 pub mod kernel;
 pub mod linalg;
 pub mod points;

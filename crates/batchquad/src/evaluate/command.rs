@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::types::{FailureKind, Job, Outcome};
 
 /// How long the answer of a process that has exited may still be on its way, through a descendant that holds its output.
-const LINGER: Duration = Duration::from_millis(500);
+const LINGER: Duration = Duration::from_secs(1);
 
 /// Evaluates a command, several processes at a time.
 ///

@@ -13,6 +13,8 @@
 
 #[cfg(unix)]
 mod command;
+#[cfg(unix)]
+mod per_call;
 mod pool;
 #[cfg(unix)]
 mod process;

@@ -8,6 +8,7 @@ pub mod error;
 pub mod estimate;
 pub mod gp;
 pub mod jets;
+pub mod evaluate;
 pub mod kernel;
 pub mod linalg;
 pub mod measure;

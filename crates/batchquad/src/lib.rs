@@ -5,6 +5,7 @@ pub mod error;
 pub mod kernel;
 pub mod linalg;
 pub mod points;
+pub mod prior;
 pub mod types;
 
 pub use error::{Error, Result};

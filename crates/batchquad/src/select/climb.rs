@@ -177,8 +177,7 @@ pub(crate) fn climb_all(
     ascent: Ascent,
 ) -> Result<Vec<Summit>> {
     let d = lengthscales.len();
-    let down: Vec<Vec<f64>> =
-        starts.iter().map(|x| x.iter().zip(lengthscales).map(|(x, l)| x / l).collect()).collect();
+    let down: Vec<Vec<f64>> = starts.iter().map(|x| x.iter().zip(lengthscales).map(|(x, l)| x / l).collect()).collect();
     let mut summits = maximise(&down, bounds, ascent, |trials| {
         let flat = trials.iter().flat_map(|y| y.iter().zip(lengthscales).map(|(y, l)| y * l)).collect();
         let jets = acquisition.log_jets(&Points::new(d, flat)?, Order::Gradient)?;

@@ -95,7 +95,7 @@ pub(crate) fn select(belief: &Surrogate, pending: &Points, n: usize, search: Sea
     let scale = |x: &[f64]| -> Vec<f64> { x.iter().zip(&lengthscales).map(|(x, l)| x / l).collect() };
     let mut starts: Vec<Vec<f64>> =
         (0..search.starts_per_dim * nodes.dim()).map(|_| scale(&draw(belief, &mut stream))).collect();
-    starts.extend(nodes.rows().map(|x| scale(x)));
+    starts.extend(nodes.rows().map(scale));
     let everywhere = Bounds::cube(nodes.dim(), f64::NEG_INFINITY, f64::INFINITY)?;
     let steepest = penalise::steepest(&MeanIntegrand::new(belief), &starts, &lengthscales, &everywhere, ASCENT)?;
     let lipschitz = (steepest - largest).exp();
@@ -107,8 +107,7 @@ pub(crate) fn select(belief: &Surrogate, pending: &Points, n: usize, search: Sea
     };
     let mut penalties = pending.rows().map(penalty).collect::<Result<Vec<_>>>()?;
     for _ in 0..n {
-        let penalised =
-            Penalised { acquisition: &*acquisition, penalties: &penalties, lengthscales: &lengthscales };
+        let penalised = Penalised { acquisition: &*acquisition, penalties: &penalties, lengthscales: &lengthscales };
         let point = climb.choose(belief, &penalised)?;
         penalties.push(penalty(&point)?);
     }

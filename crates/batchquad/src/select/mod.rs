@@ -25,11 +25,12 @@ use crate::{
 };
 
 /// How a batch is chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum BatchRule {
     /// Each chosen point is given the value that the model expects there.
+    #[default]
     KrigingBeliever,
     /// … or two standard deviations more.
     KrigingOptimist,
@@ -43,12 +44,6 @@ pub enum BatchRule {
     NaiveTop,
     /// Draws from the measure: no choice at all, kept for comparison only.
     Random,
-}
-
-impl Default for BatchRule {
-    fn default() -> Self {
-        Self::KrigingBeliever
-    }
 }
 
 /// The two constants of local penalisation.

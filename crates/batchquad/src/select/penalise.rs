@@ -162,9 +162,8 @@ fn log_gradient_norm(jets: &Jets, at: usize, lengthscales: &[f64]) -> (f64, Vec<
     let square: f64 = h.iter().map(|v| v * v).sum();
     let gradient = (0..d)
         .map(|a| {
-            let bent: f64 = (0..d)
-                .map(|b| jets.hessian[(at * d + a) * d + b] * lengthscales[a] * lengthscales[b] * h[b])
-                .sum();
+            let bent: f64 =
+                (0..d).map(|b| jets.hessian[(at * d + a) * d + b] * lengthscales[a] * lengthscales[b] * h[b]).sum();
             h[a] + bent / square
         })
         .collect();

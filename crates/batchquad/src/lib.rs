@@ -2,6 +2,7 @@
 
 pub mod embed;
 pub mod error;
+pub mod journal;
 pub mod kernel;
 pub mod linalg;
 pub mod points;

@@ -9,6 +9,7 @@ pub mod estimate;
 pub mod evaluate;
 pub mod gp;
 pub mod jets;
+pub mod journal;
 pub mod kernel;
 pub mod linalg;
 pub mod measure;

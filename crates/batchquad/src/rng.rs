@@ -118,10 +118,10 @@ impl Stream {
     }
 }
 
-/// The seed for the likelihood's own randomness in job `id`.
+/// The seed for the likelihood's own randomness in job `id`: 32 bits, which every language's generator and JSON reader takes.
 #[must_use]
 pub fn job_seed(seed: u64, id: JobId) -> u64 {
-    Stream::new(seed, Purpose::Job, id.0).bits()
+    Stream::new(seed, Purpose::Job, id.0).bits() >> 32
 }
 
 /// The middle of the dyadic interval of length 2⁻⁵² that the leading 52 bits name: exact, and strictly inside `(0, 1)`.

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// How a batch is chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum BatchRule {
@@ -35,9 +35,9 @@ pub enum BatchRule {
     /// … or two standard deviations more.
     KrigingOptimist,
     /// … or the same value everywhere.
-    ConstantLiar(Lie),
+    ConstantLiar,
     /// The acquisition is cut by a Lipschitz cone around each chosen point: the paper's own rule.
-    LocalPenalisation(Penalisation),
+    LocalPenalisation,
     /// The multiplicative penaliser of González et al. (2016), made for optimisation: a baseline.
     GonzalezPenalisation,
     /// The `n` highest points, which huddle around the maximum: the strawman of the paper, kept for comparison only.
@@ -73,11 +73,22 @@ pub struct Search {
     pub seed: u64,
     /// How many jobs were asked before this batch.
     pub asked: u64,
+    /// The constants of [`BatchRule::LocalPenalisation`].
+    pub penalisation: Penalisation,
+    /// What [`BatchRule::ConstantLiar`] says.
+    pub lie: Lie,
 }
 
 impl Default for Search {
     fn default() -> Self {
-        Self { acquisition: AcquisitionKind::default(), starts_per_dim: 10, seed: 0, asked: 0 }
+        Self {
+            acquisition: AcquisitionKind::default(),
+            starts_per_dim: 10,
+            seed: 0,
+            asked: 0,
+            penalisation: Penalisation::default(),
+            lie: Lie::default(),
+        }
     }
 }
 
@@ -99,7 +110,7 @@ impl BatchRule {
     /// # Errors
     /// [`Error::Length`] for pending points of another dimension, [`Error::Invalid`] for `n = 0`, no starts or constants out of
     /// range; numerical errors as for [`Surrogate::condition`].
-    pub fn select(&self, belief: &Surrogate, pending: &Points, n: usize, search: Search) -> Result<Selection> {
+    pub fn select(self, belief: &Surrogate, pending: &Points, n: usize, search: Search) -> Result<Selection> {
         if n == 0 {
             return Err(Error::invalid("size of the batch", n, "at least 1"));
         }
@@ -107,14 +118,14 @@ impl BatchRule {
             return Err(Error::invalid("starts per dimension", 0, "at least 1"));
         }
         belief.gp().nodes().require_dim("pending points", pending.dim())?;
-        match *self {
+        match self {
             Self::KrigingBeliever => believer::select(belief, pending, n, search, Fantasy::Mean),
             Self::KrigingOptimist => believer::select(belief, pending, n, search, Fantasy::Optimistic),
-            Self::ConstantLiar(lie) => believer::select(belief, pending, n, search, Fantasy::Constant(lie)),
-            Self::LocalPenalisation(constants) => {
-                require_positive("slope of the cones", constants.slope)?;
-                require_positive("power of the soft minimum", constants.power)?;
-                penalise::select(belief, pending, n, search, constants)
+            Self::ConstantLiar => believer::select(belief, pending, n, search, Fantasy::Constant(search.lie)),
+            Self::LocalPenalisation => {
+                require_positive("slope of the cones", search.penalisation.slope)?;
+                require_positive("power of the soft minimum", search.penalisation.power)?;
+                penalise::select(belief, pending, n, search)
             }
             Self::GonzalezPenalisation => gonzalez::select(belief, pending, n, search),
             Self::NaiveTop => top::select(belief, pending, n, search),

@@ -10,7 +10,7 @@ use crate::{
     points::Points,
     rng::Stream,
     select::{
-        Penalisation, Search, Selection,
+        Search, Selection,
         climb::{Climb, scaled_square},
     },
     surrogate::Surrogate,
@@ -170,13 +170,8 @@ fn log_gradient_norm(jets: &Jets, at: usize, lengthscales: &[f64]) -> (f64, Vec<
     (jets.value[at] + 0.5 * square.ln(), gradient)
 }
 
-pub(crate) fn select(
-    belief: &Surrogate,
-    pending: &Points,
-    n: usize,
-    search: Search,
-    constants: Penalisation,
-) -> Result<Selection> {
+pub(crate) fn select(belief: &Surrogate, pending: &Points, n: usize, search: Search) -> Result<Selection> {
+    let constants = search.penalisation;
     let acquisition = search.acquisition.of(belief)?;
     let mut climb = Climb::new(belief, pending, search)?;
     let lengthscales = climb.lengthscales().to_vec();

@@ -5,6 +5,7 @@ pub mod embed;
 pub mod error;
 pub mod gp;
 pub mod kernel;
+pub mod laplace;
 pub mod linalg;
 pub mod measure;
 pub mod optim;

@@ -97,6 +97,18 @@ fn units_do_not_matter() {
 }
 
 #[test]
+fn a_stricter_tolerance_is_met() {
+    // Not a parabola, so that Newton's method needs several steps. Mode at log 3, f″ = −3 there.
+    let f = |x: &[f64]| 3.0 * x[0] - x[0].exp();
+    let search = Search { stationarity: 1e-8, ..Search::default() };
+    let laplace = Laplace::search_with_gradient(&[0.0], search, |x| (f(x), vec![3.0 - x[0].exp()])).unwrap();
+    assert!(laplace.newton_decrement <= 1e-8 && (laplace.gaussian.mean()[0] - 3.0_f64.ln()).abs() < 1e-8);
+    // The Hessian by differences of gradients is off by h²/6 · f⁗/f″, of which log Z feels half; h is at most 2 · 0.03/√3.
+    let expected = f(&[3.0_f64.ln()]) + 0.5 * (TAU / 3.0).ln();
+    assert!((laplace.log_z - expected).abs() < 1e-4, "{:e}", laplace.log_z - expected);
+}
+
+#[test]
 fn evaluations_are_counted_and_limited() {
     let mut calls = 0;
     let laplace = Laplace::search(&[0.0; 3], Search::default(), |x| {
@@ -296,6 +308,10 @@ fn the_edge_of_the_support_is_respected() {
     assert!((laplace.log_z - (2.0 * 2.0_f64.ln() - 2.0 + 0.5 * (2.0 * TAU).ln())).abs() < 1e-3);
     let iterated = IteratedLaplace::new(&[vec![0.05]], iteration(100), f).unwrap();
     assert!((iterated.log_z - LN_2).abs() < 0.02, "{}", iterated.log_z);
+    // A mode nearer to the edge than the usual step: a smaller one is found. Rounding: ε/h² at h = 0.003.
+    let close = |x: &[f64]| if x[0] > 0.0 { -0.5 * (x[0] - 0.01).powi(2) } else { f64::NEG_INFINITY };
+    let laplace = Laplace::at_mode(&[0.01], Search::default(), close).unwrap();
+    assert!((laplace.log_z - 0.5 * TAU.ln()).abs() < 1e-9);
 }
 
 #[test]

@@ -31,8 +31,9 @@ struct Pair {
 ///
 /// With the step `h` and rounding `η` of the values, a second derivative is off by `h² f⁗/12 + 4η/h²`. A Laplace approximation is
 /// itself off by about `f⁗/8` (in units of the standard deviation), so at `h = 0.03` the differences add only `h²/3 = 3·10⁻⁴` of
-/// the error that is there anyhow, and they forgive a likelihood that is exact to only ten digits. Where the values are so large
-/// that rounding would dominate, the step balances the two terms.
+/// the error that is there anyhow, and they forgive a likelihood that is exact to only ten digits. (A step of twice the length
+/// is not refined, which makes it 10⁻³.) Where the values are so large that rounding would dominate, the step balances the
+/// two terms.
 fn second_difference_step(size: f64) -> f64 {
     (48.0 * f64::EPSILON * size.abs()).powf(0.25).clamp(0.03, 0.5)
 }
@@ -143,7 +144,7 @@ impl<F: FnMut(&[f64]) -> Answer> Joint<F> {
             let bent = (value - 0.5 * (plus + minus)).abs();
             let rounding = 16.0 * f64::EPSILON * value.abs().max(plus.abs()).max(minus.abs());
             let seen = bent > rounding;
-            if seen && (0.1 * wanted..10.0 * wanted).contains(&bent) {
+            if seen && (0.1 * wanted..4.0 * wanted).contains(&bent) {
                 return Ok(Some(pair));
             }
             let next = if seen { step * (wanted / bent).sqrt().clamp(0.01, 100.0) } else { step * 100.0 };

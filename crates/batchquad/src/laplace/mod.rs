@@ -250,7 +250,7 @@ fn climb<F: FnMut(&[f64]) -> Answer>(
         };
         x = ascend(&x, &widths, ascent, |y| joint.gradient(y, &widths))?.x;
         here = finite(joint, "end of the ascent", &x)?;
-        match polish(joint, x.clone(), here.clone(), &widths)
+        match polish(joint, x.clone(), here.clone(), &widths, search.stationarity.min(NEAR))
             .and_then(|peak| peak.laplace(search.stationarity, joint.evaluations - before))
         {
             Ok(laplace) => return Ok(laplace),
@@ -273,6 +273,7 @@ fn polish<F: FnMut(&[f64]) -> Answer>(
     mut x: Vec<f64>,
     mut here: Answer,
     widths: &[f64],
+    near: f64,
 ) -> Result<Peak> {
     let mut peak = Peak::new(&x, &joint.jet(&x, &here, widths)?)?;
     for _ in 0..NEWTON_STEPS {
@@ -285,7 +286,7 @@ fn polish<F: FnMut(&[f64]) -> Answer>(
             break;
         }
         (x, here) = (next, there);
-        if peak.decrement() <= NEAR {
+        if peak.decrement() <= near {
             peak.value = here.value;
             peak.x = x;
             // What is left is of second order in a step that was small already.

@@ -72,7 +72,7 @@ pub struct IteratedLaplace {
     pub log_z: f64,
     /// The root mean square of `(p − q̃)/q̂` on the `m` support points over `Z √m`: a standard error of log Z, if the support points
     /// knew everything. They do not know of modes without a start nor of what is beyond them in a heavy tail, and the components
-    /// were placed by them, so the error is larger: two or three times so for curved densities, up to nine times for Student t.
+    /// were placed by them, so the error is larger: up to five times so for curved densities, nine for products of Student t.
     pub misfit: f64,
     /// The approximation of the posterior; components whose weight came out as zero are left out.
     pub mixture: Mixture,

@@ -12,6 +12,7 @@ pub mod gp;
 pub mod jets;
 pub mod journal;
 pub mod kernel;
+pub mod laplace;
 pub mod linalg;
 pub mod measure;
 pub mod optim;

@@ -35,6 +35,8 @@ pub enum Purpose {
     Posterior = 6,
     /// Baselines and simulated data.
     Experiment = 7,
+    /// Support points of iterated Laplace approximations; the counter is the component.
+    Support = 8,
 }
 
 /// The random numbers at one address.

@@ -7,7 +7,7 @@ use crate::{
     error::Result,
     estimate::Estimate,
     evaluate::{Evaluator, Finished, ThreadEvaluator},
-    journal::{Event, Store, Told},
+    journal::{Applied, Event, Store, Told},
     prior::Prior,
     settings::{OnFailure, Schedule, Settings},
     stop::{self, Status, Stop},
@@ -177,9 +177,10 @@ impl<'a> Run<'a> {
     }
 
     fn keep(&mut self, event: &Event) -> Result<()> {
-        self.engine.ledger().judge(event)?;
-        self.record.append(event)?;
-        self.engine.apply(event)?;
+        if self.engine.ledger().judge(event)? != Applied::Repeated {
+            self.record.append(event)?;
+            self.engine.apply(event)?;
+        }
         Ok(())
     }
 }

@@ -43,7 +43,7 @@ impl Store {
     /// As [`Store::create`].
     pub fn create_through(dir: impl AsRef<Path>, header: &Header, wrap: Wrap<'_>) -> Result<Self> {
         let text = faithful(header, Header::parse)?;
-        let (line, last) = encode(Link::default(), now(), &text)?;
+        let (line, last) = encode(Link::start(), now(), &text)?;
         Self::install(dir.as_ref(), &line, last, wrap)
     }
 

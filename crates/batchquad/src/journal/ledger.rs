@@ -168,10 +168,12 @@ impl Ledger {
                 let mut next = self.next_id();
                 for job in &asked.jobs {
                     self.require_dim(|| format!("point of job {}", job.id), &job.theta)?;
-                    if job.id < next {
-                        return Err(Error::invalid("id of a new job", job.id.0, format!("at least {next}")));
+                    // The last number is never used, so that there is always a next one.
+                    if job.id < next || job.id.0 == u64::MAX {
+                        let expected = format!("at least {next} and below {}", u64::MAX);
+                        return Err(Error::invalid("id of a new job", job.id.0, expected));
                     }
-                    next = JobId(job.id.0.saturating_add(1));
+                    next = JobId(job.id.0 + 1);
                 }
                 Ok(Applied::Counted)
             }
@@ -297,7 +299,7 @@ impl Ledger {
     /// The smallest id that a new job may have.
     #[must_use]
     pub fn next_id(&self) -> JobId {
-        self.entries.last_key_value().map_or(JobId(0), |(id, _)| JobId(id.0.saturating_add(1)))
+        self.entries.last_key_value().map_or(JobId(0), |(id, _)| JobId(id.0 + 1))
     }
 
     fn entry_mut(&mut self, id: JobId) -> Result<&mut Entry> {

@@ -6,9 +6,14 @@ use serde::{Deserialize, Serialize};
 use std::fs::{File, TryLockError};
 use std::io::Write;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const LOCK: &str = "lock";
+/// How long a lock with a living holder is tried for: the time it takes to write the holder's name.
+const MOMENT: Duration = Duration::from_millis(50);
+/// How long a lock without one is tried for: a process that was killed while it started a child has its lock kept by that
+/// child until the child runs its own program.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// The process that writes to a store, or was writing when it was killed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,71 +42,107 @@ impl Holder {
     }
 }
 
-/// The operating system's lock on a store. It ends with the process, however that ends, so there are no stale ones.
+/// A file locked by the operating system. The lock ends with the process, however that ends, so there are no stale ones.
+#[derive(Debug)]
+struct Held {
+    file: File,
+    pid: u32,
+}
+
+impl Held {
+    /// Locks a file of the store `dir`, or says who has it.
+    fn take(file: &File, dir: &Path) -> Result<Self> {
+        let began = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::Error(e)) => return Err(Error::io(dir, "lock", e)),
+                Err(TryLockError::WouldBlock) => {}
+            }
+            let holder = Holder::of(dir);
+            let alive = holder.as_ref().is_some_and(|holder| holder.is_alive() != Some(false));
+            if began.elapsed() > if alive { MOMENT } else { GRACE } {
+                let (pid, host) = holder.map(|holder| (holder.pid, holder.host)).unzip();
+                return Err(Error::StoreLocked { path: dir.into(), pid, host });
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let file = file.try_clone().map_err(|e| Error::io(dir, "lock", e))?;
+        Ok(Self { file, pid: std::process::id() })
+    }
+
+    fn is_ours(&self) -> bool {
+        self.pid == std::process::id()
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Closing would not do: a child that is just being started has the file open too, until it runs its own program.
+        // And a forked child must not unlock what is its parent's.
+        if self.is_ours() {
+            let _ = self.file.unlock();
+        }
+    }
+}
+
+/// The right to write to a store.
 #[derive(Debug)]
 pub(super) struct Lock {
-    file: File,
+    file: Held,
+    journal: Option<Held>,
     holder: Holder,
 }
 
 impl Lock {
-    /// Takes the lock or says at once who has it.
-    pub fn take(dir: &Path) -> Result<Self> {
+    /// Takes the lock on an existing `journal`, or says at once who has it.
+    pub fn take(dir: &Path, journal: Option<&File>) -> Result<Self> {
+        let journal = journal.map(|journal| guard(journal, dir)).transpose()?.flatten();
         let path = dir.join(LOCK);
-        let mut file = files::private()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(|e| Error::io(&path, "open", e))?;
-        self::take(&file, dir)?;
+        let file = files::private().write(true).create(true).truncate(false).open(&path);
+        let file = Held::take(&file.map_err(|e| Error::io(&path, "open", e))?, dir)?;
         // The name is for people; the lock holds without it, even on a full disk.
         let holder = Holder::this();
         if let Ok(text) = serde_json::to_vec(&holder) {
-            let _ = file.set_len(0).and_then(|()| file.write_all(&text));
+            let _ = file.file.set_len(0).and_then(|()| (&file.file).write_all(&text));
         }
-        Ok(Self { file, holder })
+        Ok(Self { file, journal, holder })
+    }
+
+    /// Extends the lock to a journal that did not exist when it was taken.
+    pub fn extend(&mut self, dir: &Path, journal: &File) -> Result<()> {
+        self.journal = guard(journal, dir)?;
+        Ok(())
     }
 
     /// A forked child inherits the lock together with everything else, but the store remains its parent's.
     pub fn require_ours(&self, dir: &Path) -> Result<()> {
-        if self.is_ours() {
+        if self.file.is_ours() {
             return Ok(());
         }
         let Holder { pid, host } = self.holder.clone();
         Err(Error::StoreLocked { path: dir.into(), pid: Some(pid), host: Some(host) })
     }
-
-    fn is_ours(&self) -> bool {
-        self.holder.pid == std::process::id()
-    }
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        if self.is_ours() {
-            let _ = self.file.set_len(0);
+        if self.file.is_ours() {
+            let _ = self.file.file.set_len(0);
         }
     }
 }
 
-/// Locks `file` of the store `dir` until it is closed.
-pub(super) fn take(file: &File, dir: &Path) -> Result<()> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::Error(e)) => Err(Error::io(dir, "lock", e)),
-        Err(TryLockError::WouldBlock) => {
-            // The holder writes its name just after it has the lock: give it that moment.
-            for _ in 0..5 {
-                if Holder::of(dir).is_some_and(|holder| holder.is_alive() != Some(false)) {
-                    break;
-                }
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            let (pid, host) = Holder::of(dir).map(|holder| (holder.pid, holder.host)).unzip();
-            Err(Error::StoreLocked { path: dir.into(), pid, host })
-        }
-    }
+/// Locks the journal itself as well, so that deleting the lock file by hand does not let a second writer in.
+#[cfg(unix)]
+fn guard(journal: &File, dir: &Path) -> Result<Option<Held>> {
+    Held::take(journal, dir).map(Some)
+}
+
+/// Elsewhere a lock on the journal would keep readers out.
+#[cfg(not(unix))]
+fn guard(_journal: &File, _dir: &Path) -> Result<Option<Held>> {
+    Ok(None)
 }
 
 #[cfg(unix)]
@@ -134,14 +175,39 @@ mod tests {
     fn a_fork_neither_writes_nor_unlocks() {
         let scratch = tempfile::tempdir().unwrap();
         let dir = scratch.path();
-        let mut lock = Lock::take(dir).unwrap();
+        let mut lock = Lock::take(dir, None).unwrap();
         lock.require_ours(dir).unwrap();
         // What the child of a fork sees: the lock is there, the process is another.
-        lock.holder.pid += 1;
+        let parents = lock.file.file.try_clone().unwrap();
+        lock.file.pid += 1;
         assert!(matches!(lock.require_ours(dir), Err(Error::StoreLocked { pid, .. }) if pid == Some(lock.holder.pid)));
         drop(lock);
+        assert!(matches!(Lock::take(dir, None), Err(Error::StoreLocked { .. })), "its parent still has it");
         assert_eq!(Holder::of(dir).unwrap().pid, std::process::id());
         assert_eq!(Holder::of(dir).unwrap().is_alive(), Some(true));
+        drop(parents);
+    }
+
+    #[test]
+    fn a_child_being_started_does_not_keep_the_lock() {
+        let scratch = tempfile::tempdir().unwrap();
+        let lock = Lock::take(scratch.path(), None).unwrap();
+        // What the child has between its fork and its exec: the same open file.
+        let inherited = lock.file.file.try_clone().unwrap();
+        drop(lock);
+        let began = Instant::now();
+        drop(Lock::take(scratch.path(), None).unwrap());
+        assert!(began.elapsed() < GRACE);
+
+        // The parent was killed, so that nobody unlocked; the child comes to its exec a little later.
+        inherited.lock().unwrap();
+        std::fs::write(scratch.path().join(LOCK), format!(r#"{{"pid":{},"host":"{}"}}"#, u32::MAX, host())).unwrap();
+        let child = std::thread::spawn(move || {
+            std::thread::sleep(MOMENT * 3);
+            drop(inherited);
+        });
+        Lock::take(scratch.path(), None).unwrap();
+        child.join().unwrap();
     }
 
     #[test]

@@ -4,13 +4,14 @@
 //! {"crc":"1f0c3b5a","prev":"77aa02c4","seq":12,"at":1700000000000,"event":{"kind":"told",…}}
 //! ```
 //!
-//! `crc` is the CRC-32 of every byte after it up to the end of the line, `prev` the `crc` of the line before (zero for the
-//! first) and `seq` the line's number. So each line proves itself, and a line that was altered, left out, repeated, moved
-//! or taken from another journal breaks the chain.
+//! `crc` is the CRC-32 of every byte after it up to the end of the line, `prev` the `crc` of the line before (a random
+//! number for the first) and `seq` the line's number. So each line proves itself, and a line that was altered, left out,
+//! repeated, moved or taken from another journal breaks the chain.
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// What every line begins with.
 const OPENING: &[u8] = b"{\"crc\":\"";
@@ -22,6 +23,26 @@ const CHECKED: usize = OPENING.len() + 9;
 pub(super) struct Link {
     pub seq: u64,
     pub crc: u32,
+}
+
+impl Link {
+    /// Where a new chain begins. Random, because two runs of the same problem may begin in the same millisecond and still
+    /// must not be mistaken for each other.
+    pub fn start() -> Self {
+        let random = RandomState::new().build_hasher().finish();
+        Self { seq: 0, crc: (random >> 32) as u32 }
+    }
+
+    /// Whether `record` is the one after this.
+    pub fn precedes(self, record: &RawRecord<'_>) -> Result<(), String> {
+        if record.link.seq != self.seq + 1 {
+            Err(format!("record {} stands where record {} was expected", record.link.seq, self.seq + 1))
+        } else if self.seq > 0 && record.prev != self.crc {
+            Err("it was written after a different record from the one before it".into())
+        } else {
+            Ok(())
+        }
+    }
 }
 
 /// A line that proves itself, its content not yet interpreted.

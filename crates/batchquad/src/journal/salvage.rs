@@ -117,7 +117,7 @@ struct Rescued {
 
 /// A new chain of all the records in `bytes` that can be saved.
 fn rescue(dir: &Path, bytes: &[u8]) -> Result<Rescued> {
-    let mut rescued = Rescued { bytes: Vec::new(), last: Link::default(), report: Salvage::default() };
+    let mut rescued = Rescued { bytes: Vec::new(), last: Link::start(), report: Salvage::default() };
     let mut ledger: Option<Ledger> = None;
     let mut chain = Chain::default();
     let lines = lines_of(bytes);
@@ -193,7 +193,7 @@ impl Chain {
         })?;
         let next_follows = next.is_none_or(|next| next.record.as_ref().is_ok_and(|next| next.prev == found.link.crc));
         let belongs = match found.link.seq.checked_sub(self.last.seq) {
-            Some(1) => found.prev == self.last.crc,
+            Some(1) => self.last.seq == 0 || found.prev == self.last.crc,
             // Behind lines that are lost the chain cannot be followed back, only forward.
             Some(2..) => self.broken || next_follows,
             _ => false,

@@ -32,7 +32,9 @@ impl<'a> Scan<'a> {
         while scan.end < bytes.len() {
             let rest = &bytes[scan.end..];
             let newline = rest.iter().position(|&b| b == b'\n');
-            match decode(&rest[..newline.unwrap_or(rest.len())]).and_then(|record| follows(scan.last, record)) {
+            match decode(&rest[..newline.unwrap_or(rest.len())])
+                .and_then(|record| scan.last.precedes(&record).map(|()| record))
+            {
                 Ok(record) => {
                     scan.last = record.link;
                     scan.records.push(record);
@@ -55,17 +57,6 @@ impl<'a> Scan<'a> {
             scan.tail = Tail::Damaged { record: 1, reason: "the journal is empty".into() };
         }
         scan
-    }
-}
-
-/// `record`, if it is the next link of the chain.
-fn follows(last: Link, record: RawRecord<'_>) -> Result<RawRecord<'_>, String> {
-    if record.link.seq != last.seq + 1 {
-        Err(format!("record {} stands where record {} was expected", record.link.seq, last.seq + 1))
-    } else if record.prev != last.crc {
-        Err("it was written after a different record from the one before it".into())
-    } else {
-        Ok(record)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::event::Event;
 use super::files::{self, JOURNAL};
 use super::header::Header;
-use super::lock::{self, Lock};
+use super::lock::Lock;
 use super::medium::{Disk, Medium, Wrap};
 use super::record::{Link, encode};
 use super::replay::Replay;
@@ -43,22 +43,22 @@ impl Store {
     /// As [`Store::create`].
     pub fn create_through(dir: impl AsRef<Path>, header: &Header, wrap: Wrap<'_>) -> Result<Self> {
         let text = faithful(header, Header::parse)?;
-        let (line, last) = encode(Link::default(), now(), &text)?;
+        let (line, last) = encode(Link::start(), now(), &text)?;
         Self::install(dir.as_ref(), &line, last, wrap)
     }
 
     /// Makes a store of the whole lines `bytes`, the last of which is `last`.
     pub(super) fn install(dir: &Path, bytes: &[u8], last: Link, wrap: Wrap<'_>) -> Result<Self> {
         files::prepare(dir)?;
-        let taken = Lock::take(dir)?;
+        let mut lock = Lock::take(dir, None)?;
         // Somebody may have been quicker between the look and the lock.
         files::prepare(dir)?;
         let file = files::unborn(dir)?;
-        guard(&file, dir)?;
+        lock.extend(dir, &file)?;
         let mut medium = wrap(Box::new(Disk(file)));
         medium.append(bytes).and_then(|()| medium.sync()).map_err(|e| Error::io(dir.join(JOURNAL), "write", e))?;
         files::install(dir)?;
-        Ok(Self { dir: dir.into(), medium, size: bytes.len() as u64, last, failed: None, lock: taken })
+        Ok(Self { dir: dir.into(), medium, size: bytes.len() as u64, last, failed: None, lock })
     }
 
     /// Opens a store for writing, and reads it. A symbolic link to a store is followed.
@@ -81,8 +81,7 @@ impl Store {
         let path = files::journal_of(dir)?;
         let file = files::private().read(true).write(true).open(&path);
         let file = file.map_err(|e| Error::io(&path, "open for writing", e))?;
-        guard(&file, dir)?;
-        let taken = Lock::take(dir)?;
+        let lock = Lock::take(dir, Some(&file))?;
         let mut disk = Disk(file);
         let bytes = disk.read().map_err(|e| Error::io(&path, "read", e))?;
         let scan = Scan::new(&bytes);
@@ -99,7 +98,7 @@ impl Store {
             medium.append(b"\n").and_then(|()| medium.sync()).map_err(|e| Error::io(&path, "repair", e))?;
             size += 1;
         }
-        let store = Self { dir: dir.into(), medium, size, last: scan.last, failed: None, lock: taken };
+        let store = Self { dir: dir.into(), medium, size, last: scan.last, failed: None, lock };
         Ok((store, replay))
     }
 
@@ -173,18 +172,6 @@ impl Store {
     pub fn records(&self) -> u64 {
         self.last.seq
     }
-}
-
-/// Locks the journal itself as well, so that deleting the lock file by hand does not let a second writer in.
-#[cfg(unix)]
-fn guard(file: &std::fs::File, dir: &Path) -> Result<()> {
-    lock::take(file, dir)
-}
-
-/// Elsewhere a lock on the journal would keep readers out.
-#[cfg(not(unix))]
-fn guard(_file: &std::fs::File, _dir: &Path) -> Result<()> {
-    Ok(())
 }
 
 /// `value` as JSON, provided that the same value is read back: the last chance to notice what JSON cannot hold.

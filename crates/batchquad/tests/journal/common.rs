@@ -60,8 +60,17 @@ pub fn only(records: &[Record]) -> Vec<Event> {
     records.iter().map(|record| record.event.clone()).collect()
 }
 
-/// A directory that goes away, and the path of a store in it.
+/// A directory that goes away, and the path of a store in it. In memory where that is possible: thousands of flushes of a
+/// busy disk take minutes, and what they are for, a power failure, is not what these tests can try.
 pub fn scratch() -> (tempfile::TempDir, PathBuf) {
+    let scratch = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let dir = scratch.path().join("store");
+    (scratch, dir)
+}
+
+/// The same on a disk.
+#[cfg(unix)]
+pub fn on_disk() -> (tempfile::TempDir, PathBuf) {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join("store");
     (scratch, dir)

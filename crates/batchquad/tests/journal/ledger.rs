@@ -78,6 +78,7 @@ fn what_is_not_a_point_a_value_or_a_new_id_is_refused() {
     let twice = asked(vec![job(6, [0.0, 0.0]), job(6, [0.0, 0.0])]);
     assert!(matches!(ledger.apply(&old_id), Err(Error::Invalid { .. })));
     assert!(matches!(ledger.apply(&twice), Err(Error::Invalid { .. })));
+    assert!(matches!(ledger.apply(&asked(vec![job(u64::MAX, [0.0, 0.0])])), Err(Error::Invalid { .. })));
     assert!(matches!(ledger.apply(&asked(vec![job(6, [0.0, f64::NAN])])), Err(Error::NonFinitePoint { .. })));
     let row = Row { theta: vec![1.0], log_likelihood: LogValue::new(0.0).unwrap() };
     assert!(matches!(ledger.apply(&Event::Imported { rows: vec![row] }), Err(Error::Length { .. })));

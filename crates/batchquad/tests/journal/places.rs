@@ -174,9 +174,12 @@ fn what_json_cannot_hold_is_refused_before_it_is_written() {
         deep = json!([deep]);
     }
     let deep = Event::Settings { changes: [("deep".to_owned(), deep)].into_iter().collect() };
-    for event in [asked(vec![job(0, [0.0, f64::NAN])]), value(0, f64::NAN), value(0, f64::INFINITY), deep] {
+    let point = asked(vec![job(0, [0.0, 0.0]), job(1, [0.0, f64::NAN])]);
+    let error = store.append(&point).unwrap_err();
+    assert!(matches!(error, Error::NonFinitePoint { index: 1, coordinate: 1, .. }), "{error}");
+    for event in [value(0, f64::NAN), value(0, f64::INFINITY), deep] {
         let error = store.append(&event).unwrap_err();
-        assert!(error.is_recoverable(), "{error}");
+        assert!(matches!(error, Error::Invalid { .. }) && error.is_recoverable(), "{error}");
     }
     assert_eq!(bytes_of(&dir), before);
     store.append(&value(0, 1.0)).unwrap();

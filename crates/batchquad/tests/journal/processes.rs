@@ -4,7 +4,7 @@
 use crate::common::*;
 use batchquad::Error;
 use batchquad::journal::{Event, Holder, Store};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
@@ -103,7 +103,7 @@ impl Drop for Running {
 
 #[test]
 fn the_second_process_is_told_who_has_the_store_and_a_killed_one_leaves_no_lock() {
-    let (_scratch, dir) = scratch();
+    let (_scratch, dir) = on_disk();
     write_store(&dir);
     let mut holder = Running::start(other("hold", &dir)).unwrap();
     assert_eq!(holder.line(), "ready");
@@ -132,7 +132,7 @@ fn the_second_process_is_told_who_has_the_store_and_a_killed_one_leaves_no_lock(
 
 #[test]
 fn a_killed_writer_loses_nothing_it_acknowledged() {
-    let (_scratch, dir) = scratch();
+    let (_scratch, dir) = on_disk();
     let mut acknowledged = 0;
     // Delays in microseconds: the short ones from the start of the process, which is before it has the store, the long
     // ones from its second append.
@@ -172,7 +172,7 @@ fn check_full(dir: &Path, lines: &[String]) {
 #[test]
 fn a_file_size_limit_leaves_a_store_that_opens() {
     for (trap, says) in [("trap '' XFSZ;", true), ("", false)] {
-        let (_scratch, dir) = scratch();
+        let (_scratch, dir) = on_disk();
         let mut command = Command::new("sh");
         command.arg("-c").arg(format!("{trap} ulimit -c 0; ulimit -f 16; exec \"$0\" \"$@\""));
         command.arg(std::env::current_exe().unwrap());
@@ -226,23 +226,34 @@ fn a_full_disk_leaves_a_store_that_opens() {
     check_full(&dir, &lines);
     assert!(lines[lines.len() - 2].contains("No space left"), "{lines:?}");
 
-    // Still full: the store opens, refuses, and is none the worse; a torn end that cannot be kept is not cut off.
+    // Still full: the store opens, refuses, and is none the worse.
     let (mut store, replay) = Store::open(&dir).unwrap();
     assert!(store.append(&Event::Note { text: "n".repeat(9000) }).is_err());
     drop(store);
     assert_eq!(Store::read(&dir).unwrap().records, replay.records);
     assert!(Store::create(mounted.0.path().join("another"), &header()).is_err());
 
+    // A torn end that cannot be kept aside is not cut off either.
+    let mut journal = std::fs::OpenOptions::new().append(true).open(dir.join("journal.jsonl")).unwrap();
+    journal.write_all(b"{\"crc").unwrap();
+    drop(journal);
+    assert!(std::fs::write(mounted.0.path().join("filler"), vec![0; 100_000]).is_err());
+    let before = bytes_of(&dir);
+    let error = Store::open(&dir).unwrap_err();
+    assert!(error.to_string().contains("cannot keep the torn end"), "{error}");
+    assert_eq!(bytes_of(&dir), before);
+
     let remount = Command::new("mount").args(["-o", "remount,size=256k"]).arg(mounted.0.path()).status();
     assert!(remount.unwrap().success());
     drop(Store::create(mounted.0.path().join("another"), &header()).unwrap());
-    let (mut store, _) = Store::open(&dir).unwrap();
+    let (mut store, replay) = Store::open(&dir).unwrap();
+    assert_eq!(replay.torn.unwrap().bytes, 5);
     store.append(&Event::Note { text: "more room".into() }).unwrap();
 }
 
 fn am_root() -> bool {
     use std::os::unix::fs::MetadataExt;
-    let (_scratch, dir) = scratch();
+    let (_scratch, dir) = on_disk();
     std::fs::create_dir(&dir).unwrap();
     dir.metadata().unwrap().uid() == 0
 }
@@ -251,7 +262,7 @@ fn am_root() -> bool {
 fn a_store_that_may_not_be_written_can_be_read() {
     use std::os::unix::fs::PermissionsExt;
     let allow = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-    let (scratch, dir) = scratch();
+    let (scratch, dir) = on_disk();
     write_store(&dir);
     let torn = [bytes_of(&dir), b"{".to_vec()].concat();
     std::fs::write(dir.join("journal.jsonl"), &torn).unwrap();

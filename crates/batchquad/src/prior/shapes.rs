@@ -98,6 +98,18 @@ impl Beta {
         (self.a / self.b).ln()
     }
 
+    /// `x` at `s`, through the odds: the sum `log(a/b) + s` would round away digits of `s` for large shapes.
+    pub fn value(&self, s: f64) -> f64 {
+        let odds = self.a / self.b * s.exp();
+        if odds.is_normal() { (1.0 + odds.recip()).recip() } else { logistic(self.centre() + s) }
+    }
+
+    /// `s` at `x`.
+    pub fn coordinate(&self, x: f64) -> f64 {
+        let ratio = x / (1.0 - x) * (self.b / self.a);
+        if ratio.is_normal() { ratio.ln() } else { x.ln() - (-x).ln_1p() - self.centre() }
+    }
+
     /// `log(x/x₀)` and `log((1−x)/(1−x₀))`, `x₀ = a/(a+b)`: through `log1p` near the mode, where the logarithms would cancel.
     fn log_ratios(&self, s: f64) -> (f64, f64) {
         let (centre, y) = (self.centre(), self.centre() + s);
@@ -163,7 +175,7 @@ impl Shape for Beta {
 }
 
 /// `1/(1 + e^{−y})`.
-pub(crate) fn logistic(y: f64) -> f64 {
+fn logistic(y: f64) -> f64 {
     (1.0 + (-y).exp()).recip()
 }
 

@@ -101,7 +101,7 @@ impl Distribution {
 
     /// `θ(u) = F⁻¹(Φ(u))`: finite and inside the open support, even where the exact value underflows or overflows.
     ///
-    /// Cost: some nanoseconds for most families, tens of microseconds for beta, gamma, inverse gamma and Student's t.
+    /// Cost: below a microsecond for most families, tens of microseconds for beta, gamma, inverse gamma and Student's t.
     ///
     /// # Errors
     /// [`Error::Invalid`] when `u` is NaN or infinite.

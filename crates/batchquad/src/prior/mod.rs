@@ -11,7 +11,8 @@
 //! to better than 0.01. It matters near an end of the support other than 0 (a parametrisation that puts the interesting end at 0
 //! keeps everything), for a location that is large against the scale, and for shapes so large that the distribution is a needle.
 //!
-//! Where the exact θ underflows or overflows, θ is the nearest finite normal double inside the open support, and `u` is not recovered.
+//! Where the exact θ underflows or overflows, θ is the nearest finite normal double inside the open support, and `u` is not
+//! recovered.
 //!
 //! # Why the quantiles are computed here
 //!
@@ -25,13 +26,16 @@
 //! | puruspe 0.4.4 | fails | fails | 8e-12 | fails | fails | – |
 //! | here | – | – | – | 1e-13 | 1e-13 | 1e-13 |
 //!
-//! (The 1e-9 is at shape 1e6. "Fails": wrong in the first three digits or no answer, in at least one tail. The last row bounds the error in units of `1 + |u|`,
-//! beside rounding of θ itself.) Quantile functions
-//! that take `p` cannot be right in the upper tail, none takes a logarithm, and the ports of R's functions, which do, are under the GPL. (Not measured: scirs2-special,
-//! which brings some 90 crates, and xsf, which needs a C++ compiler.)
-//! So both directions go through one quadrature and one root finder for log-concave densities, on top of `erf`, `erfc` and
-//! `lgamma` of libm. They serve the whole of [`SHAPE_RANGE`] without regions and
-//! without a number of terms that grows with the shape; a map of these three families costs 5 to 40 µs, the others below 2 µs.
+//! (The 1e-9 is at shape 1e6, below 2e-13 up to 100. "Fails": wrong in the first three digits or no answer, in at least one
+//! tail. The last row is what the tests demand, in units of `1 + |u|` and beside the rounding of θ itself. Not measured:
+//! scirs2-special, which brings some 90 crates, and xsf, which needs a C++ compiler.)
+//!
+//! Some distribution functions would have served; the quantiles would not. A quantile function that takes `p` cannot be right in
+//! the upper tail, none here takes a logarithm, and the ports of R's functions, which do, are under the GPL. So both directions
+//! go through one quadrature and one root finder for log-concave densities, on top of `erf`, `erfc` and `lgamma` of libm. They
+//! serve the whole of [`SHAPE_RANGE`] without regions and without a number of terms that grows with the shape. In a build with
+//! `opt-level = 1` on a busy machine, `u → θ` takes 15 to 40 µs for beta, gamma, inverse gamma and Student's t, 1 to 5 µs for a
+//! truncated normal and below 0.5 µs for the others.
 
 mod cube;
 mod distribution;

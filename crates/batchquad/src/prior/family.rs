@@ -221,6 +221,10 @@ fn ordered(what: impl Fn(&str) -> String, low: f64, high: f64) -> Result<f64> {
 /// farther out fewer than four digits of a point's place in it would survive in a double.
 const FARTHEST_END: f64 = 1e6;
 
+/// The least distance of the two ends of a truncated normal, in standard deviations of its parent: far less than any use, and gaps of
+/// `Φ(−38)` of it are still ordinary doubles.
+const NARROWEST: f64 = 1e-12;
+
 fn truncation(what: impl Fn(&str) -> String, (mean, sd): (f64, f64), low: f64, high: f64) -> Result<f64> {
     if low.is_nan() || low == f64::INFINITY {
         return Err(Error::invalid(what("low"), low, "a finite number or -inf"));
@@ -238,5 +242,13 @@ fn truncation(what: impl Fn(&str) -> String, (mean, sd): (f64, f64), low: f64, h
             return Err(Error::invalid(what(end), value, expected));
         }
     }
-    if low.is_finite() && high.is_finite() { ordered(what, low, high) } else { Ok(f64::INFINITY) }
+    if low.is_infinite() || high.is_infinite() {
+        return Ok(f64::INFINITY);
+    }
+    let width = ordered(&what, low, high)?;
+    if width / sd < NARROWEST {
+        let expected = format!("more than low ({low:?}) by at least {NARROWEST:e} standard deviations ({sd:?})");
+        return Err(Error::invalid(what("high"), high, expected));
+    }
+    Ok(width)
 }

@@ -48,16 +48,16 @@ pub(crate) fn integral(g: impl Fn(f64) -> f64, limit: f64, width: f64) -> f64 {
     }
     end = end.min(limit);
     let f = |t: f64| (-g(t)).exp();
-    // Panels that double in length: `g` has features of unit length near 0 even when it takes thousands to decay.
-    let mut total = 0.0;
-    let mut high = end;
-    let mut level = 0;
-    while level < 2 || high > 1.0 {
-        total += panel(&f, 0.5 * high, high, total, MAX_DEPTH);
-        high *= 0.5;
-        level += 1;
+    // Panels that double in length: `g` has features of unit length near 0 even when it takes thousands to decay. Near ones
+    // come first, so that the far ones are measured against the whole.
+    let doublings = if end > 4.0 && end.is_finite() { end.log2().ceil() as i32 } else { 2 };
+    let mut high = end * 0.5_f64.powi(doublings);
+    let mut total = panel(&f, 0.0, high, 0.0, MAX_DEPTH);
+    for _ in 0..doublings {
+        total += panel(&f, high, 2.0 * high, total, MAX_DEPTH);
+        high *= 2.0;
     }
-    total + panel(&f, 0.0, high, total, MAX_DEPTH)
+    total
 }
 
 /// One panel, halved until the 7-point and the 15-point rule agree.
@@ -83,31 +83,31 @@ fn panel(f: &impl Fn(f64) -> f64, low: f64, high: f64, total: f64, depth: u32) -
 
 /// The root of an increasing function, by Newton's rule kept inside a shrinking bracket.
 ///
-/// `f` gives value and slope; `scale` is the length below which the root is of no interest. If there is no root in
+/// `f` gives value and slope. A Newton step of at most `small` is the last one: the convergence is quadratic, so `small` has to be
+/// some `1e-8` of the length over which `f` bends, and asking for less would chase rounding errors. If there is no root in
 /// `[low, high]` the nearer end is returned.
 pub(crate) fn increasing_root(
     f: impl Fn(f64) -> (f64, f64),
     (mut low, mut high): (f64, f64),
     start: f64,
-    scale: f64,
+    small: f64,
 ) -> f64 {
     let mut x = start.clamp(low, high);
     for _ in 0..200 {
         let (value, slope) = f(x);
-        if value == 0.0 {
-            return x;
+        let newton = x - value / slope;
+        if (newton - x).abs() <= small {
+            return newton.clamp(low, high);
         }
         if value < 0.0 {
             low = x;
         } else {
             high = x;
         }
-        let newton = x - value / slope;
-        let next = if newton > low && newton < high { newton } else { 0.5 * (low + high) };
-        if (next - x).abs() <= 4.0 * f64::EPSILON * x.abs().max(scale) {
-            return next;
+        x = if newton > low && newton < high { newton } else { 0.5 * (low + high) };
+        if x <= low || x >= high {
+            break;
         }
-        x = next;
     }
     x
 }

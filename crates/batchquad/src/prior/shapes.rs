@@ -16,14 +16,20 @@ pub(crate) trait Shape {
     /// `log D(s)`, the log-density of `s`.
     fn log_density(&self, s: f64) -> f64;
 
-    /// Both tails at `s`.
-    fn tails(&self, s: f64) -> LogTails;
+    /// The logarithm of the tail beyond `s`, seen from the mode, and the same without its factor `D(s)`.
+    fn outer_tail(&self, s: f64) -> (f64, f64);
 
     /// `log D(0) − log D(s)` and its derivative.
     fn deviance(&self, s: f64) -> (f64, f64);
 
     /// The standard deviation of the normal density that touches `D` at its mode.
     fn width(&self) -> f64;
+
+    /// Both tails at `s`.
+    fn tails(&self, s: f64) -> LogTails {
+        let outer = LogTails::from_lower(self.outer_tail(s).0);
+        if s >= 0.0 { outer.mirrored() } else { outer }
+    }
 
     /// The `s` with the tails `p`. Cost: five to ten evaluations of [`Shape::tails`], some 10 µs.
     fn quantile(&self, p: LogTails) -> f64 {
@@ -34,16 +40,16 @@ pub(crate) trait Shape {
             let (value, slope) = self.deviance(sign * z);
             (value - square, sign * slope)
         };
-        let start = sign * increasing_root(guess, (0.0, FARTHEST), u.abs() * self.width(), 0.01 * self.width());
+        let start = sign * increasing_root(guess, (0.0, FARTHEST), u.abs() * self.width(), 0.1 * self.width().min(1.0));
         let residual = |s: f64| {
-            let (tails, density) = (self.tails(s), self.log_density(s));
-            if p.lower <= p.upper {
-                (tails.lower - p.lower, (density - tails.lower).exp())
-            } else {
-                (p.upper - tails.upper, (density - tails.upper).exp())
-            }
+            let (outer, log_integral) = self.outer_tail(s);
+            let inner = log1mexp(outer);
+            let (lower, upper) = if s >= 0.0 { (inner, outer) } else { (outer, inner) };
+            // The slope is D over the tail; far out D and the tail are huge in logarithms, so they are not subtracted.
+            let slope = |tail: f64| (outer - tail - log_integral).exp();
+            if p.lower <= p.upper { (lower - p.lower, slope(lower)) } else { (p.upper - upper, slope(upper)) }
         };
-        increasing_root(residual, (-FARTHEST, FARTHEST), start, self.width())
+        increasing_root(residual, (-FARTHEST, FARTHEST), start, 1e-8 * self.width().min(1.0))
     }
 }
 
@@ -58,21 +64,15 @@ impl Shape for Gamma {
         0.5 * self.a.ln() - HALF_LN_2PI - stirling_error(self.a) - self.a * exp_m1_minus(s)
     }
 
-    fn tails(&self, s: f64) -> LogTails {
+    fn outer_tail(&self, s: f64) -> (f64, f64) {
         let density = self.log_density(s);
         if density == f64::NEG_INFINITY {
-            return LogTails { lower: 0.0, upper: density };
+            return (density, 0.0);
         }
-        let (slope, curvature) = (self.a * s.exp_m1(), self.a * s.exp());
-        let width = self.width().min(slope.abs().recip());
-        if s >= 0.0 {
-            let g = |t: f64| slope * t + curvature * exp_m1_minus(t);
-            let upper = density + integral(g, f64::INFINITY, width).ln();
-            LogTails { lower: log1mexp(upper), upper }
-        } else {
-            let g = |t: f64| -slope * t + curvature * exp_m1_minus(-t);
-            LogTails::from_lower(density + integral(g, f64::INFINITY, width).ln())
-        }
+        let (slope, curvature, sign) = (self.a * s.exp_m1().abs(), self.a * s.exp(), if s >= 0.0 { 1.0 } else { -1.0 });
+        let g = |t: f64| slope * t + curvature * exp_m1_minus(sign * t);
+        let log_integral = integral(g, f64::INFINITY, self.width().min(slope.recip())).ln();
+        (density + log_integral, log_integral)
     }
 
     fn deviance(&self, s: f64) -> (f64, f64) {
@@ -98,6 +98,18 @@ impl Beta {
         (self.a / self.b).ln()
     }
 
+    /// `x` at `s`, through the odds: the sum `log(a/b) + s` would round away digits of `s` for large shapes.
+    pub fn value(&self, s: f64) -> f64 {
+        let odds = self.a / self.b * s.exp();
+        if odds.is_normal() { (1.0 + odds.recip()).recip() } else { logistic(self.centre() + s) }
+    }
+
+    /// `s` at `x`.
+    pub fn coordinate(&self, x: f64) -> f64 {
+        let ratio = x / (1.0 - x) * (self.b / self.a);
+        if ratio.is_normal() { ratio.ln() } else { x.ln() - (-x).ln_1p() - self.centre() }
+    }
+
     /// `log(x/x₀)` and `log((1−x)/(1−x₀))`, `x₀ = a/(a+b)`: through `log1p` near the mode, where the logarithms would cancel.
     fn log_ratios(&self, s: f64) -> (f64, f64) {
         let (centre, y) = (self.centre(), self.centre() + s);
@@ -112,11 +124,11 @@ impl Beta {
         (near(up, softplus(-centre) - softplus(-y)), near(down, softplus(centre) - softplus(y)))
     }
 
-    /// The logarithm of the upper tail at `s ≥ 0`.
-    fn log_upper(&self, s: f64) -> f64 {
+    /// [`Shape::outer_tail`] at `s ≥ 0`.
+    fn upper_tail(&self, s: f64) -> (f64, f64) {
         let density = self.log_density(s);
         if density == f64::NEG_INFINITY {
-            return density;
+            return (density, 0.0);
         }
         let y = self.centre() + s;
         let (x, rest, n) = (logistic(y), logistic(-y), self.a + self.b);
@@ -132,7 +144,8 @@ impl Beta {
             };
             slope * t + n * bend
         };
-        density + integral(g, f64::INFINITY, self.width().min(slope.recip())).ln()
+        let log_integral = integral(g, f64::INFINITY, self.width().min(slope.recip())).ln();
+        (density + log_integral, log_integral)
     }
 }
 
@@ -145,12 +158,8 @@ impl Shape for Beta {
         height + errors - self.deviance(s).0
     }
 
-    fn tails(&self, s: f64) -> LogTails {
-        if s >= 0.0 {
-            LogTails::from_lower(self.log_upper(s)).mirrored()
-        } else {
-            LogTails::from_lower(Self { a: self.b, b: self.a }.log_upper(-s))
-        }
+    fn outer_tail(&self, s: f64) -> (f64, f64) {
+        if s >= 0.0 { self.upper_tail(s) } else { Self { a: self.b, b: self.a }.upper_tail(-s) }
     }
 
     fn deviance(&self, s: f64) -> (f64, f64) {
@@ -166,7 +175,7 @@ impl Shape for Beta {
 }
 
 /// `1/(1 + e^{−y})`.
-pub(crate) fn logistic(y: f64) -> f64 {
+fn logistic(y: f64) -> f64 {
     (1.0 + (-y).exp()).recip()
 }
 

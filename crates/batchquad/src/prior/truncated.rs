@@ -67,7 +67,7 @@ impl Interval {
             (near - target, (log_gap - gap * (self.z + 0.5 * gap) - near).exp())
         };
         let end = if self.width == f64::INFINITY { self.z.abs() + 1e3 } else { self.width };
-        increasing_root(residual, (-2e3, end.ln()), target, 1e-3).exp()
+        increasing_root(residual, (-2e3, end.ln()), target, 1e-8).exp()
     }
 
     /// The gap beyond which lies the probability whose logarithm is `log_q`, on a half-line.
@@ -78,7 +78,7 @@ impl Interval {
         let residual = |gap: f64| (log_q - log_beyond(self.z, gap), mills(self.z + gap).recip());
         // −log q ≥ g(z + g/2) bounds the gap from above; the hazard only grows, so Newton falls to the root.
         let bound = -2.0 * log_q / (self.z + (self.z * self.z - 2.0 * log_q).sqrt());
-        increasing_root(residual, (0.0, bound.max(f64::MIN_POSITIVE)), bound, 0.0)
+        increasing_root(residual, (0.0, bound.max(f64::MIN_POSITIVE)), bound, 1e-8 * bound)
     }
 
     /// The same interval seen from its right end, which has to be finite.

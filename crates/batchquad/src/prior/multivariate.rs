@@ -2,21 +2,23 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::normal::HALF_LN_2PI;
-use crate::error::{Error, Result, require_finite};
-
-/// How far apart two mirrored entries of a covariance may be, relative to the standard deviations: rounding of the user's own
-/// arithmetic, not a mistake in an entry.
-const SYMMETRY: f64 = 1e-12;
+use crate::{
+    error::{Error, Result},
+    measure::Gaussian,
+};
 
 /// A normal distribution in `d` dimensions with full covariance.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "Moments", into = "Moments")]
 pub struct MultivariateNormal {
-    mean: Vec<f64>,
     covariance: Vec<Vec<f64>>,
-    /// The rows of the lower Cholesky factor, each up to its diagonal.
-    factor: Vec<Vec<f64>>,
+    gaussian: Gaussian,
+}
+
+impl PartialEq for MultivariateNormal {
+    fn eq(&self, other: &Self) -> bool {
+        self.mean() == other.mean() && self.covariance == other.covariance
+    }
 }
 
 /// The written form.
@@ -37,7 +39,7 @@ impl TryFrom<Moments> for MultivariateNormal {
 
 impl From<MultivariateNormal> for Moments {
     fn from(normal: MultivariateNormal) -> Self {
-        Self { mean: normal.mean, covariance: normal.covariance }
+        Self { mean: normal.mean().to_vec(), covariance: normal.covariance }
     }
 }
 
@@ -48,43 +50,14 @@ impl MultivariateNormal {
     /// [`Error::Length`] when the covariance is not `d × d` or `d` is 0, [`Error::Invalid`] for entries that are not finite or not symmetric,
     /// [`Error::NotPositiveDefinite`].
     pub fn new(mean: Vec<f64>, covariance: Vec<Vec<f64>>) -> Result<Self> {
-        let dim = mean.len();
-        if dim == 0 {
-            return Err(Error::length("mean of the multivariate normal prior", 1, 0));
-        }
-        if covariance.len() != dim {
-            return Err(Error::length("covariance of the multivariate normal prior", dim, covariance.len()));
-        }
-        for (i, value) in mean.iter().enumerate() {
-            require_finite(&format!("mean[{i}] of the multivariate normal prior"), *value)?;
-        }
-        for (i, row) in covariance.iter().enumerate() {
-            if row.len() != dim {
-                let what = format!("row {i} of the covariance of the multivariate normal prior");
-                return Err(Error::length(what, dim, row.len()));
-            }
-            for (j, value) in row.iter().enumerate() {
-                require_finite(&format!("covariance[{i}][{j}] of the multivariate normal prior"), *value)?;
-            }
-        }
-        for i in 0..dim {
-            for j in 0..i {
-                let scale = (covariance[i][i].abs().sqrt()) * covariance[j][j].abs().sqrt();
-                if (covariance[i][j] - covariance[j][i]).abs() > SYMMETRY * scale {
-                    let what = format!("covariance[{i}][{j}] of the multivariate normal prior");
-                    let expected = format!("{:?}, the value of covariance[{j}][{i}]", covariance[j][i]);
-                    return Err(Error::invalid(what, covariance[i][j], expected));
-                }
-            }
-        }
-        let factor = cholesky(&covariance)?;
-        Ok(Self { mean, covariance, factor })
+        let gaussian = Gaussian::named("multivariate normal prior", mean, &covariance)?;
+        Ok(Self { covariance, gaussian })
     }
 
     /// The mean.
     #[must_use]
     pub fn mean(&self) -> &[f64] {
-        &self.mean
+        self.gaussian.mean()
     }
 
     /// The rows of the covariance, as given.
@@ -94,58 +67,28 @@ impl MultivariateNormal {
     }
 
     pub(super) fn dim(&self) -> usize {
-        self.mean.len()
+        self.gaussian.dim()
     }
 
     /// `mean + L u`, kept finite. Cost: `d²`.
     pub(super) fn theta(&self, u: &[f64]) -> Vec<f64> {
-        self.factor.iter().zip(&self.mean).map(|(row, mean)| (mean + dot(row, u)).clamp(f64::MIN, f64::MAX)).collect()
+        self.gaussian.map_standard(u).iter().map(|v| v.clamp(f64::MIN, f64::MAX)).collect()
     }
 
     /// `L⁻¹(θ − mean)`. Cost: `d²`.
     pub(super) fn latent(&self, theta: &[f64]) -> Vec<f64> {
-        let mut u = Vec::with_capacity(self.dim());
-        for (i, row) in self.factor.iter().enumerate() {
-            u.push((theta[i] - self.mean[i] - dot(&row[..i], &u)) / row[i]);
-        }
-        u
+        self.gaussian.to_standard(theta)
     }
 
     /// `log |det L|`.
     pub(super) fn log_jacobian(&self) -> f64 {
-        self.factor.iter().enumerate().map(|(i, row)| row[i].ln()).sum()
+        self.gaussian.half_log_det()
     }
 
     /// `−½‖L⁻¹(θ − mean)‖² − log det L − (d/2) log 2π`. Cost: `d²`.
     pub(super) fn log_density(&self, theta: &[f64]) -> f64 {
-        let u = self.latent(theta);
-        let value = u.iter().map(|v| -0.5 * v * v - HALF_LN_2PI).sum::<f64>() - self.log_jacobian();
+        let value = self.gaussian.log_density(theta);
         // A θ that is NaN or so far out that the arithmetic overflows has no density left.
         if value.is_nan() { f64::NEG_INFINITY } else { value }
     }
-}
-
-/// The sum of the products of two slices, up to the end of the shorter.
-fn dot(x: &[f64], y: &[f64]) -> f64 {
-    x.iter().zip(y).map(|(a, b)| a * b).sum()
-}
-
-/// The rows of the lower Cholesky factor of a symmetric matrix, from its lower triangle.
-fn cholesky(matrix: &[Vec<f64>]) -> Result<Vec<Vec<f64>>> {
-    let mut factor: Vec<Vec<f64>> = Vec::with_capacity(matrix.len());
-    for (i, entries) in matrix.iter().enumerate() {
-        let mut row = Vec::with_capacity(i + 1);
-        for j in 0..i {
-            row.push((entries[j] - dot(&row, &factor[j][..j])) / factor[j][j]);
-        }
-        let pivot = entries[i] - dot(&row, &row);
-        // A pivot that is mere rounding of the diagonal stands for a singular matrix.
-        if !(pivot.is_finite() && pivot > f64::EPSILON * (i as f64) * entries[i].abs()) {
-            let what = "covariance of the multivariate normal prior".into();
-            return Err(Error::NotPositiveDefinite { what, pivot: i, value: pivot });
-        }
-        row.push(pivot.sqrt());
-        factor.push(row);
-    }
-    Ok(factor)
 }

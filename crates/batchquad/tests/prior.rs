@@ -403,6 +403,10 @@ fn multivariate_normal_is_an_affine_map() {
     assert!((prior.log_density(&[3.0, 6.0]).unwrap() - expected).abs() < 1e-14);
     assert_eq!(prior.log_density(&[f64::INFINITY, f64::NAN]).unwrap(), f64::NEG_INFINITY);
 
+    // Nothing lies beyond the largest double.
+    assert!(Distribution::truncated_normal(0.0, 1e305, f64::NEG_INFINITY, f64::MIN).is_err());
+    assert!(Distribution::truncated_normal(0.0, 1e305, f64::MAX, f64::INFINITY).is_err());
+
     let build = |covariance| MultivariateNormal::new(vec![0.0, 0.0], covariance);
     assert!(matches!(build(vec![vec![1.0, 1.0], vec![1.0, 1.0]]), Err(Error::NotPositiveDefinite { pivot: 1, .. })));
     is_invalid(build(vec![vec![1.0, 0.5], vec![0.4, 1.0]]), "covariance[1][0] of the multivariate normal prior is 0.4");

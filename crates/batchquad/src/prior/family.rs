@@ -243,7 +243,12 @@ fn truncation(what: impl Fn(&str) -> String, (mean, sd): (f64, f64), low: f64, h
         }
     }
     if low.is_infinite() || high.is_infinite() {
-        return Ok(f64::INFINITY);
+        // An end at the largest double leaves no double beyond it.
+        return if low.next_up() < high {
+            Ok(f64::INFINITY)
+        } else {
+            Err(Error::invalid(what("low and high"), (low, high), "ends with doubles between them"))
+        };
     }
     let width = ordered(&what, low, high)?;
     if width / sd < NARROWEST {

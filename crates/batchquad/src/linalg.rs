@@ -220,6 +220,14 @@ impl Factor {
         Ok(grown)
     }
 
+    /// The factor of `c·K`, for `c > 0`. Cost: `n²`.
+    #[must_use]
+    pub fn scaled(mut self, c: f64) -> Self {
+        let root = c.sqrt();
+        self.lower.data.iter_mut().for_each(|v| *v *= root);
+        Self { scale: self.scale * c, largest_jitter: self.largest_jitter * c, ..self }
+    }
+
     /// The order `n` of the matrix.
     #[must_use]
     pub fn len(&self) -> usize {

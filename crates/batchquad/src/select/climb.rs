@@ -19,13 +19,16 @@ pub const MIN_SEPARATION: f64 = 1e-3;
 const BEST_NODES: usize = 5;
 
 /// Fresh starts for every further point of a batch, for each dimension: half from the measure, half around the last choice.
-const FRESH_PER_DIM: usize = 4;
+const FRESH_PER_DIM: usize = 2;
 
 /// Summits closer than this many lengthscales are the same.
 const SAME_SUMMIT: f64 = 0.05;
 
-/// In lengthscales and nats: a selected point need not be exact, but it must be on its summit.
-const ASCENT: Ascent = Ascent { max_evaluations: 40, gradient_tolerance: 1e-3, value_tolerance: 1e-5, max_step: 1.0 };
+/// In lengthscales and nats: close enough to tell the summits apart.
+const ASCENT: Ascent = Ascent { max_evaluations: 30, gradient_tolerance: 1e-2, value_tolerance: 1e-3, max_step: 1.0 };
+
+/// The chosen summit alone is climbed to its top.
+const POLISH: Ascent = Ascent { max_evaluations: 30, gradient_tolerance: 1e-4, value_tolerance: 1e-9, max_step: 0.2 };
 
 /// The state of choosing one batch.
 pub(crate) struct Climb {
@@ -85,8 +88,16 @@ impl Climb {
         let mut summits = climb_all(acquisition, &self.starts, &self.lengthscales, &self.bounds, ASCENT)?;
         summits.retain(|s| s.value > f64::NEG_INFINITY);
         summits.sort_by(|a, b| b.value.total_cmp(&a.value));
-        let found = summits.iter().find(|s| self.is_free(&s.x)).map(|s| s.x.clone());
-        let point = match found {
+        let mut point = None;
+        for summit in summits.iter().filter(|s| self.is_free(&s.x)) {
+            let start = std::slice::from_ref(&summit.x);
+            let top = climb_all(acquisition, start, &self.lengthscales, &self.bounds, POLISH)?;
+            point = top.into_iter().map(|s| s.x).find(|x| self.is_free(x));
+            if point.is_some() {
+                break;
+            }
+        }
+        let point = match point {
             Some(x) => x,
             None => self.fall_back()?,
         };

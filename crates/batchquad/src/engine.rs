@@ -104,6 +104,7 @@ pub struct Engine {
 }
 
 /// While there are at most this many values, every refit searches from several starts; later only when they have grown by half.
+/// `MATH.md` §8.
 const CHEAP: usize = 40;
 
 impl Engine {

@@ -1,4 +1,4 @@
-//! Vectorised scalar work: plain loops compiled for the widest instruction set that the machine at hand has.
+//! Vectorised scalar work: plain loops compiled for the widest instruction set that the machine at hand has. `MATH.md` §11.
 //!
 //! Results do not depend on the number of threads, nor on the width of the vectors: sums are taken in eight interleaved
 //! partial sums whatever the machine.

@@ -1,4 +1,4 @@
-//! Gaussian-process regression with the squared-exponential kernel and zero mean.
+//! Gaussian-process regression with the squared-exponential kernel and zero mean: `MATH.md` §1.
 
 mod fit;
 mod predict;

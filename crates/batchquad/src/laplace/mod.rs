@@ -1,4 +1,5 @@
-//! Evidence from the curvature at the mode, and from mixtures of Gaussians fitted where that leaves something over.
+//! Evidence from the curvature at the mode, and from mixtures of Gaussians fitted where that leaves something over:
+//! `MATH.md` §9.
 //!
 //! These are the cheap answers to compare a quadrature with: [`Laplace`] costs little more than finding the mode,
 //! [`IteratedLaplace`] a few hundred evaluations. Both count every evaluation of the log-joint `f = log ℓ + log π`. A value of −∞ is

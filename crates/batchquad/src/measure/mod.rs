@@ -1,4 +1,4 @@
-//! Reference measures: what an integrand is integrated against.
+//! Reference measures: what an integrand is integrated against. `MATH.md` §6.
 
 mod gaussian;
 mod mixture;

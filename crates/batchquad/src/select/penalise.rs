@@ -1,4 +1,4 @@
-//! Local penalisation with Lipschitz cones: the paper's own rule.
+//! Local penalisation with Lipschitz cones, the paper's own rule: `MATH.md` §5.2.
 
 use crate::{
     acquire::Acquisition,

@@ -174,7 +174,7 @@ pub fn integrand_moments(belief: &Surrogate, x: &Points) -> Result<Vec<(f64, f64
     Ok(moments.collect())
 }
 
-/// Greedy reduction of the integral's variance, `a = (∫ Cov[f(x), f(x')] dμ(x'))² / Var[g(x)]`.
+/// Greedy reduction of the integral's variance, `a = (∫ Cov[g(x), f(x')] dμ(x'))² / Var[g(x)]`.
 ///
 /// For the linearised square-root model the covariance of `g(x)` with the integral is
 /// `q(x) = ∫ C(x, x') m(x') dμ(x') = P(x, X) w − k(x, X) K⁻¹ P w`, for the plain one `q(x) = z(x) − k(x, X) K⁻¹ z`; a value at `x`

@@ -9,11 +9,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
+    design::InitialDesign,
     error::{Error, Result},
     estimate::Estimate,
+    gp::FitOptions,
     journal::{Applied, Asked, Event, Header, Ledger},
     kernel::SquaredExponential,
-    linalg::Jitter,
     measure::{Gaussian, Mixture},
     points::Points,
     prior::Prior,
@@ -41,6 +42,8 @@ pub struct Basis {
 pub struct Believed {
     /// How many values it rests on.
     pub values: usize,
+    /// A checksum of those values and of the model: hyperparameters are found once for the same data.
+    fingerprint: u32,
     /// The variance `σ²` of the kernel, in units of the scaled integrand.
     pub sigma2: f64,
     /// The lengthscales, in latent coordinates.
@@ -127,7 +130,7 @@ impl Engine {
         }
         let mut engine = Self {
             prior,
-            settings: read_settings(&ledger)?,
+            settings: read_settings(ledger.settings())?,
             latent: BTreeMap::new(),
             last: None,
             history: Vec::new(),
@@ -141,18 +144,36 @@ impl Engine {
         Ok(engine)
     }
 
+    /// What an event would do, without doing it.
+    ///
+    /// # Errors
+    /// As [`Ledger::judge`]; [`Error::Invalid`] for a batch or settings that cannot be read.
+    pub fn judge(&self, event: &Event) -> Result<Applied> {
+        match event {
+            Event::Asked(asked) => read_basis(asked).map(|_| ())?,
+            Event::Settings { changes } => {
+                let mut settings = self.ledger.settings().clone();
+                settings.extend(changes.clone());
+                read_settings(&settings).map(|_| ())?;
+            }
+            _ => {}
+        }
+        self.ledger.judge(event)
+    }
+
     /// Takes in an event.
     ///
     /// # Errors
-    /// As [`Ledger::apply`]; the state is then as it was.
+    /// As [`Engine::judge`]; the state is then as it was.
     pub fn apply(&mut self, event: &Event) -> Result<Applied> {
-        let applied = self.ledger.apply(event)?;
+        let applied = self.judge(event)?;
+        self.ledger.apply(event)?;
         match event {
             Event::Asked(asked) => self.take_basis(asked, self.ledger.batches().len() - 1)?,
-            Event::Settings { .. } => self.settings = read_settings(&self.ledger)?,
+            Event::Settings { .. } => self.settings = read_settings(self.ledger.settings())?,
             _ => {}
         }
-        if !matches!(event, Event::Asked(_)) {
+        if !matches!(event, Event::Asked(_) | Event::Note { .. }) {
             self.current = OnceCell::new();
         }
         Ok(applied)
@@ -160,11 +181,7 @@ impl Engine {
 
     /// Remembers what a batch was chosen from; `batches` had been asked before it.
     fn take_basis(&mut self, asked: &Asked, batches: usize) -> Result<()> {
-        let basis: Basis = serde_json::from_value(asked.info.clone())
-            .map_err(|e| Error::invalid("basis of a batch", e.to_string(), "what `ask` recorded"))?;
-        if basis.latent.len() != asked.jobs.len() {
-            return Err(Error::length("latent points of a batch", asked.jobs.len(), basis.latent.len()));
-        }
+        let basis = read_basis(asked)?;
         for (job, latent) in asked.jobs.iter().zip(basis.latent) {
             self.latent.insert(job.id, latent);
         }
@@ -228,36 +245,40 @@ impl Engine {
         let (nodes, logs) = self.data()?;
         let measure: Mixture = Gaussian::standard(self.prior.dim())?.into();
         let (model, options) = (self.settings.surrogate, self.settings.fit_options());
-        let warm = self.last.as_ref();
-        let searched = warm.map_or(0, |b| b.searched);
-        let grown = nodes.len() <= CHEAP || 2 * nodes.len() >= 3 * searched;
-        let surrogate = match warm {
-            // The hyperparameters were found for just these values.
-            Some(b) if b.values == nodes.len() => {
-                let kernel = SquaredExponential::new(b.sigma2, b.lengthscales.clone())?;
-                Surrogate::with_kernel(model, measure, &nodes, &logs, kernel, Jitter::default())?
+        let fingerprint = fingerprint(&self.settings, &nodes, &logs);
+        let last = self.last.as_ref();
+        let kernel = last.map(|b| SquaredExponential::new(b.sigma2, b.lengthscales.clone())).transpose()?;
+        let known = last.filter(|b| b.fingerprint == fingerprint);
+        let searched = last.map_or(0, |b| b.searched);
+        let search = nodes.len() <= CHEAP || 2 * nodes.len() >= 3 * searched;
+        let (surrogate, at_bound, searched) = match (known, kernel) {
+            (Some(b), Some(kernel)) => {
+                let known = Surrogate::with_kernel(model, measure, &nodes, &logs, kernel, options.jitter)?;
+                (known, b.repairs.lengthscale_at_bound, searched)
             }
-            Some(b) if !grown => {
-                let kernel = SquaredExponential::new(b.sigma2, b.lengthscales.clone())?;
-                Surrogate::fit(model, measure, &nodes, &logs, &options, Some(&kernel))?
+            (_, kernel) => {
+                let starts = if search { options.starts } else { Vec::new() };
+                let options = FitOptions { starts, ..options };
+                let found = Surrogate::fit(model, measure, &nodes, &logs, &options, kernel.as_ref())?;
+                let at_bound = found.at_bound();
+                (found, at_bound, if search { nodes.len() } else { searched })
             }
-            _ => Surrogate::fit(model, measure, &nodes, &logs, &options, None)?,
         };
         let estimate = surrogate.estimate()?;
         let kernel = surrogate.gp().kernel();
-        let same = warm.is_some_and(|b| b.values == nodes.len());
         let believed = Believed {
             values: nodes.len(),
+            fingerprint,
             sigma2: kernel.sigma2(),
             lengthscales: kernel.lengthscales().to_vec(),
-            searched: if grown && !same { nodes.len() } else { searched },
+            searched,
             log_z: Some(estimate.log_z).filter(|v| v.is_finite()),
             log_z_sd: Some(estimate.log_z_sd).filter(|v| v.is_finite()),
             repairs: Repairs {
                 jitter_rungs: surrogate.gp().factor().repairs(),
                 largest_jitter: surrogate.gp().factor().largest_jitter() / kernel.sigma2(),
                 clamped_variance: estimate.clamped,
-                lengthscale_at_bound: surrogate.at_bound(),
+                lengthscale_at_bound: at_bound,
             },
         };
         Ok(Current { surrogate, estimate, believed })
@@ -349,11 +370,46 @@ impl Engine {
         &self.history
     }
 
+    /// The share of the prior's mass that lies within a lengthscale of a point whose evaluation failed and nearer to it than to any
+    /// value: what the belief knows nothing about, from 4096 space-filling points.
+    ///
+    /// # Errors
+    /// As [`Engine::current`].
+    pub fn excluded_mass(&self) -> Result<f64> {
+        let gp = self.current()?.surrogate.gp();
+        let mut excluded = Vec::new();
+        for entry in self.ledger.entries().filter(|e| !e.is_pending() && e.value().is_none()) {
+            excluded.push(self.latent_of(entry.job.id)?);
+        }
+        if excluded.is_empty() || self.settings.on_failure == OnFailure::AsZero {
+            return Ok(0.0);
+        }
+        let square = |x: &[f64], y: &[f64]| -> f64 {
+            x.iter().zip(y).zip(gp.kernel().lengthscales()).map(|((x, y), l)| ((x - y) / l).powi(2)).sum()
+        };
+        let probes = InitialDesign::Sobol.latent(self.prior.dim(), 4096, self.seed())?;
+        let lost = probes.rows().filter(|x| {
+            let near = excluded.iter().map(|e| square(x, e)).fold(f64::INFINITY, f64::min);
+            near < 1.0 && gp.nodes().rows().all(|n| square(x, n) > near)
+        });
+        Ok(lost.count() as f64 / 4096.0)
+    }
+
     /// How many points were space-filling because the acquisition had none to offer.
     #[must_use]
     pub fn fallbacks(&self) -> usize {
         self.fallbacks
     }
+}
+
+/// A checksum of all that hyperparameters depend on.
+fn fingerprint(settings: &Settings, nodes: &Points, logs: &[f64]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(format!("{:?} {:?}", settings.surrogate, settings.kernel).as_bytes());
+    for v in nodes.as_slice().iter().chain(logs) {
+        hasher.update(&v.to_bits().to_le_bytes());
+    }
+    hasher.finalize()
 }
 
 /// Settings as a JSON object.
@@ -365,8 +421,18 @@ pub(crate) fn to_map(settings: &Settings) -> Result<serde_json::Map<String, Valu
     }
 }
 
-fn read_settings(ledger: &Ledger) -> Result<Settings> {
-    let settings: Settings = serde_json::from_value(Value::Object(ledger.settings().clone()))
+fn read_basis(asked: &Asked) -> Result<Basis> {
+    let basis: Basis = serde_json::from_value(asked.info.clone())
+        .map_err(|e| Error::invalid("basis of a batch", e.to_string(), "what `ask` recorded"))?;
+    if basis.latent.len() == asked.jobs.len() {
+        Ok(basis)
+    } else {
+        Err(Error::length("latent points of a batch", asked.jobs.len(), basis.latent.len()))
+    }
+}
+
+fn read_settings(map: &serde_json::Map<String, Value>) -> Result<Settings> {
+    let settings: Settings = serde_json::from_value(Value::Object(map.clone()))
         .map_err(|e| Error::invalid("settings", e.to_string(), "settings of this release"))?;
     settings.validate()?;
     Ok(settings)

@@ -177,7 +177,7 @@ impl<'a> Run<'a> {
     }
 
     fn keep(&mut self, event: &Event) -> Result<()> {
-        if self.engine.ledger().judge(event)? != Applied::Repeated {
+        if self.engine.judge(event)? != Applied::Repeated {
             self.record.append(event)?;
             self.engine.apply(event)?;
         }

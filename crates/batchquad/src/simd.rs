@@ -11,7 +11,7 @@ pub(crate) fn fma<S: Simd>(a: f64, b: f64, c: f64) -> f64 {
     if S::IS_SCALAR { a * b + c } else { a.mul_add(b, c) }
 }
 
-/// `eˣ` for `x ≤ 700`, zero below −708, without branches; within 2 units in the last place.
+/// `eˣ`, zero below −708 and +∞ above 709, without branches; within 2 units in the last place.
 ///
 /// `x = n ln 2 + r`, `|r| ≤ ½ ln 2`, `eʳ` by its Taylor polynomial of degree 13 (remainder below 4·10⁻¹⁸), `2ⁿ` by its bits.
 #[inline(always)]
@@ -43,7 +43,8 @@ pub(crate) fn exp<S: Simd>(x: f64) -> f64 {
         p = fma::<S>(p, r, c);
     }
     let power = f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52);
-    if x < -708.0 { 0.0 } else { p * power }
+    let value = if x < -708.0 { 0.0 } else { p * power };
+    if x > 709.0 { f64::INFINITY } else { value }
 }
 
 struct Dot<'a>(&'a [f64], &'a [f64]);
@@ -105,6 +106,9 @@ mod tests {
         assert_eq!(exp_of(-1e300), 0.0);
         assert_eq!(exp_of(f64::NEG_INFINITY), 0.0);
         assert!(exp_of(-707.9) > 0.0);
+        assert!((exp_of(708.5) / libm::exp(708.5) - 1.0).abs() < 1e-15);
+        assert_eq!(exp_of(921.0), f64::INFINITY);
+        assert_eq!(exp_of(1e300), f64::INFINITY);
     }
 
     #[test]

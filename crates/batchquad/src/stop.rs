@@ -58,7 +58,7 @@ const STILL: usize = 5;
 
 /// Whether the run should ask no more, given the seconds that it has taken so far.
 ///
-/// Cheap rules first: evaluations, batches, seconds; then those that look at the belief. Only complete rounds are looked at.
+/// A met target comes before a spent budget: a run that does both has converged.
 #[must_use]
 pub fn check(engine: &Engine, rounds: &[Round], seconds: f64) -> Option<Stop> {
     let settings = engine.settings();

@@ -115,7 +115,8 @@ pub struct FitOptions {
     pub lengthscale_log_sd: f64,
     /// Lengthscales are searched between these.
     pub lengthscale_bounds: (f64, f64),
-    /// Lengthscales (the same in all dimensions) from which the search starts, besides a warm start.
+    /// Lengthscales (the same in all dimensions) from which the search starts, besides a warm start. None of them and a warm start
+    /// make a refit cheap.
     pub starts: Vec<f64>,
     /// Jitter of the kernel matrix.
     pub jitter: Jitter,
@@ -167,8 +168,8 @@ const SIGMA2_PRIOR: f64 = 1.0;
 /// Maximises the marginal likelihood times weak priors over the lengthscales, with σ² at its own maximum in closed form.
 ///
 /// `σ²(λ) = (gᵀR⁻¹g + 1)/(n + 1)` maximises the likelihood with a weak inverse-gamma prior, so only the lengthscales are
-/// searched, in the logarithm, by bounded quasi-Newton steps from several starts. A `warm` start replaces the others, which makes a
-/// refit cheap. Starts are independent and run in parallel; the result does not depend on the number of threads.
+/// searched, in the logarithm, by bounded quasi-Newton steps from several starts. A `warm` start joins
+/// those of the options. Starts are independent and run in parallel; the result does not depend on the number of threads.
 ///
 /// # Errors
 /// As [`Gp::new`]; [`Error::Invalid`] for bad options.
@@ -199,14 +200,15 @@ pub fn fit(nodes: &Points, targets: &[f64], options: &FitOptions, warm: Option<&
         }
         Ok((value, gradient))
     };
-    let starts: Vec<Vec<f64>> = match warm {
-        Some(kernel) => {
-            nodes.require_dim("warm start", kernel.dim())?;
-            let log: Vec<f64> = kernel.lengthscales().iter().map(|l| l.ln()).collect();
-            vec![if options.ard { log } else { vec![log.iter().sum::<f64>() / d as f64] }]
-        }
-        None => options.starts.iter().map(|s| vec![s.ln(); size]).collect(),
-    };
+    let mut starts: Vec<Vec<f64>> = options.starts.iter().map(|s| vec![s.ln(); size]).collect();
+    if let Some(kernel) = warm {
+        nodes.require_dim("warm start", kernel.dim())?;
+        let log: Vec<f64> = kernel.lengthscales().iter().map(|l| l.ln()).collect();
+        starts.push(if options.ard { log } else { vec![log.iter().sum::<f64>() / d as f64] });
+    }
+    if starts.is_empty() {
+        return Err(Error::length("starts of the lengthscale search", 1, 0));
+    }
     let (low, high) = options.lengthscale_bounds;
     let bounds = Bounds::cube(size, low.ln(), high.ln())?;
     // A hundredth of a nat of evidence is far less than the data can tell.

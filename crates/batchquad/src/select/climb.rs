@@ -61,7 +61,8 @@ impl Climb {
         let mut stream = climb.stream(0);
         climb.starts = (0..search.starts_per_dim * nodes.dim()).map(|_| draw(belief, &mut stream)).collect();
         let heights = MeanIntegrand::new(belief).log_jets(nodes, Order::Value)?.value;
-        let mut best: Vec<usize> = (0..nodes.len()).collect();
+        // A plain process may expect less than nothing at a node, which has no logarithm.
+        let mut best: Vec<usize> = (0..nodes.len()).filter(|&i| !heights[i].is_nan()).collect();
         best.sort_by(|&a, &b| heights[b].total_cmp(&heights[a]));
         for &i in best.iter().take(BEST_NODES) {
             climb.starts.push(climb.near(nodes.row(i), &mut stream));
@@ -111,9 +112,10 @@ impl Climb {
     pub(crate) fn fall_back(&mut self) -> Result<Vec<f64>> {
         self.fallbacks += 1;
         let offset = u32::try_from(self.search.asked + self.chosen.len() as u64).unwrap_or(u32::MAX / 2);
-        let shortest = self.lengthscales.iter().copied().fold(f64::INFINITY, f64::min);
+        // A Euclidean distance that is long enough in every direction.
+        let longest = self.lengthscales.iter().copied().fold(0.0, f64::max);
         let dim = self.lengthscales.len();
-        let points = space_filling(dim, 1, self.search.seed, offset, &self.taken, MIN_SEPARATION * shortest)?;
+        let points = space_filling(dim, 1, self.search.seed, offset, &self.taken, MIN_SEPARATION * longest)?;
         Ok(points.row(0).to_vec())
     }
 

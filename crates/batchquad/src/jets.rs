@@ -1,6 +1,15 @@
 //! Values with their derivatives, at many points.
 
-use crate::gp::Order;
+/// How many derivatives are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Order {
+    /// Mean and variance.
+    Value,
+    /// … and their gradients.
+    Gradient,
+    /// … and their Hessians.
+    Hessian,
+}
 
 /// A function at `q` points with gradient and Hessian; what was not asked for is empty.
 #[derive(Debug, Clone, PartialEq, Default)]

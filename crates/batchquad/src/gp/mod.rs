@@ -4,7 +4,9 @@ mod fit;
 mod predict;
 
 pub use fit::{Fit, FitOptions, MarginalLikelihood, fit, log_marginal_likelihood};
-pub use predict::{Order, Prediction};
+pub use predict::Prediction;
+
+pub use crate::jets::Order;
 
 use crate::{
     error::{Error, Result},

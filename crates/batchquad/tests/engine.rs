@@ -101,8 +101,11 @@ fn small() -> Settings {
     Settings { batch: 4, max_evaluations: 26, ..Settings::default() }
 }
 
+/// A job's id, point and value.
+type Bits = (u64, Vec<u64>, Option<u64>);
+
 /// Everything that a run knows, as bits; clocks left out.
-fn bits(engine: &Engine) -> (u64, u64, Vec<(u64, Vec<u64>, Option<u64>)>) {
+fn bits(engine: &Engine) -> (u64, u64, Vec<Bits>) {
     let e = engine.current().unwrap().estimate;
     let jobs = engine
         .ledger()

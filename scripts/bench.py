@@ -5,8 +5,8 @@
     python3 scripts/bench.py --dry-run   # print the table, leave the file alone
     python3 scripts/bench.py --smoke     # one short round, print only: does it all still run?
 
-One thread each. The two take turns, `--rounds` times, so that both see the same machine; each figure is the fastest sample
-of all rounds, because other work on the machine can only add time.
+One thread each. The two take turns, `--rounds` times, so that both see the same machine; each figure is the processor time
+of the fastest sample of all rounds, because other work on the machine can only add to it.
 """
 
 import argparse
@@ -63,7 +63,7 @@ def numpy_round(interpreter):
 
 def cargo_bench(*arguments):
     command = ["cargo", "bench", "-p", "batchquad", "--bench", "core", *arguments]
-    subprocess.run(command, cwd=ROOT, env=ONE_THREAD, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(command, cwd=ROOT, env=ONE_THREAD, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
 def fastest_sample(item, n):

@@ -1,7 +1,7 @@
 """Single-threaded numpy and scipy timings of the numerical kernels that the criterion benches time in Rust.
 
     python3.11 -m venv .venv && .venv/bin/pip install -r requirements.txt
-    .venv/bin/python numpy_bench.py           # one JSON object of fastest seconds: {"fit": {"100": 0.001, …}, …}
+    .venv/bin/python numpy_bench.py           # one JSON object of processor seconds: {"fit": {"100": 0.001, …}, …}
     .venv/bin/python numpy_bench.py --check   # the same functions against finite differences and brute force
 
 Squared-exponential kernel with four lengthscales, N nodes from N(0, I) in four dimensions, jitter 1e-10:
@@ -168,16 +168,16 @@ def problem(n):
 
 
 def fastest_seconds(run, least=0.5, fewest=5):
-    """The fastest of the calls that fit into `least` seconds, of `fewest` at least, after one to warm up.
+    """Processor seconds of the fastest of the calls that fit into `least` seconds, of `fewest` at least.
 
-    The fastest and not the median: other work on the machine can only add time.
+    Processor time and the fastest call, because what else the machine does can only add.
     """
     run()
     times = []
     while sum(times) < least or len(times) < fewest:
-        start = time.perf_counter()
+        start = time.process_time()
         run()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return min(times)
 
 

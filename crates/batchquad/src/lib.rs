@@ -15,6 +15,7 @@ pub mod points;
 pub mod rng;
 mod simd;
 pub mod surrogate;
+mod triangular;
 pub mod types;
 pub mod warp;
 

@@ -8,6 +8,8 @@ mod box_product;
 mod box_se;
 mod se_gaussian;
 
+pub(crate) use se_gaussian::{chain_quadratic, product_mul};
+
 use crate::{error::Result, kernel::Kernel, linalg::Matrix, points::Points};
 
 /// The integrals that plain Bayesian quadrature needs.

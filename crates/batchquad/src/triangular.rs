@@ -15,7 +15,7 @@ const COLS: usize = 8;
 const PANELS: usize = 4;
 
 /// Columns of an inverse that are solved for together: enough to make copying `L` cheap, few enough to stay in the cache.
-const INVERTED: usize = 48;
+const INVERTED: usize = 32;
 
 /// Below this order the plain loop for one right-hand side beats a call of the matrix crate.
 pub(crate) const SMALL: usize = 64;

@@ -43,8 +43,11 @@ pub struct Prediction {
     pub clamped: usize,
 }
 
-/// Points handled by one task. Fixed, so that the arithmetic does not depend on the number of threads.
+/// The most points handled by one task: enough that reading the factor is cheap beside the arithmetic.
 const CHUNK: usize = 64;
+
+/// Points of one task come in multiples of this, the right-hand sides that a triangular solve takes together.
+const GROUP: usize = 8;
 
 impl Gp {
     /// Posterior mean and variance at each point, with derivatives up to `order`.
@@ -59,11 +62,17 @@ impl Gp {
     pub fn predict(&self, x: &Points, order: Order) -> Result<Prediction> {
         require_dims(self.kernel.dim(), &[("points", x.dim())])?;
         let d = x.dim();
-        let chunks: Vec<&[f64]> = x.as_slice().chunks(CHUNK * d).collect();
-        let parts: Vec<Prediction> = chunks
-            .par_iter()
-            .map(|flat| Points::new(d, flat.to_vec()).map(|points| self.predict_chunk(&points, order)))
-            .collect::<Result<_>>()?;
+        // A point's arithmetic is the same in any company, so the tasks may depend on the number of threads.
+        let threads = rayon::current_num_threads();
+        let size = x.len().div_ceil(threads).next_multiple_of(GROUP).clamp(GROUP, CHUNK);
+        let chunks: Vec<&[f64]> = x.as_slice().chunks(size * d).collect();
+        let part = |flat: &&[f64]| Points::new(d, flat.to_vec()).map(|points| self.predict_chunk(&points, order));
+        // Handing a task to another thread costs as much as predicting from a hundred nodes.
+        let parts: Vec<Prediction> = if chunks.len() == 1 || threads == 1 {
+            chunks.iter().map(part).collect::<Result<_>>()?
+        } else {
+            chunks.par_iter().map(part).collect::<Result<_>>()?
+        };
         Ok(parts.into_iter().fold(Prediction::default(), |mut all, part| {
             all.mean.extend(part.mean);
             all.variance.extend(part.variance);

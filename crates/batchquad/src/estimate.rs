@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    embed::{Embed, EmbedProducts},
+    embed::{Embed, EmbedProducts, chain_quadratic, product_mul},
     error::Result,
     gp::Gp,
     linalg::Matrix,
@@ -56,10 +56,8 @@ pub(crate) fn plain(gp: &Gp, measure: &Mixture, scale: f64) -> Result<Estimate> 
     Ok(Estimate::new(scale, dot(&z, gp.weights()), variance, rounding))
 }
 
-/// The parts that WSABI-L and WSABI-M share.
+/// The moments of WSABI-L, in units of `e^scale`, and a bound on the rounding error of the mean.
 struct Linearised {
-    product: Matrix,
-    chain: Matrix,
     mean: f64,
     variance: f64,
     rounding: f64,
@@ -68,45 +66,43 @@ struct Linearised {
 impl Linearised {
     fn new(gp: &Gp, measure: &Mixture, alpha: f64) -> Result<Self> {
         let (kernel, nodes, w) = (gp.kernel(), gp.nodes(), gp.weights());
-        let product = kernel.product(measure, nodes, nodes)?;
-        let chain = kernel.chain_lower(measure, nodes)?;
-        let pw = product.mul_vec(w);
+        let (pw, sizes) = product_mul(kernel, measure, nodes, w)?;
         let half = gp.factor().half_solve_vec(&pw);
-        let variance = quadratic(&chain, w) - dot(&half, &half);
-        let sizes: Vec<f64> = absolute(w).collect();
-        let rounding = 0.5 * f64::EPSILON * dot(&sizes, &product.mul_vec(&sizes));
-        Ok(Self { mean: alpha + 0.5 * dot(w, &pw), variance, rounding, product, chain })
+        Ok(Self {
+            mean: alpha + 0.5 * dot(w, &pw),
+            variance: chain_quadratic(kernel, measure, nodes, w)? - dot(&half, &half),
+            rounding: 0.5 * f64::EPSILON * sizes,
+        })
     }
 }
 
-/// WSABI-L: `E = α + ½ wᵀPw`, `V = wᵀDw − (Pw)ᵀK⁻¹(Pw)`. Cost: `n²` exponentials, twice.
+/// WSABI-L: `E = α + ½ wᵀPw`, `V = wᵀDw − (Pw)ᵀK⁻¹(Pw)`. Cost: `n²` exponentials, and no matrix besides the factor.
 pub(crate) fn wsabi_l(gp: &Gp, measure: &Mixture, alpha: f64, scale: f64) -> Result<Estimate> {
     let l = Linearised::new(gp, measure, alpha)?;
     Ok(Estimate::new(scale, l.mean, l.variance, l.rounding))
 }
 
 /// The exact moments of `α + ½ g²`: `E = E_L + ½(σ² − tr K⁻¹P)`, `V = V_L + ½(∬k² − 2 tr K⁻¹D + tr K⁻¹PK⁻¹P)`.
-/// Cost: `3n³`.
+/// Cost: `3n³`, and `3n²` numbers of memory besides the factor.
 pub(crate) fn wsabi_m(gp: &Gp, measure: &Mixture, alpha: f64, scale: f64) -> Result<Estimate> {
-    let Linearised { mut product, chain, mean, variance, rounding } = Linearised::new(gp, measure, alpha)?;
-    let n = product.rows();
+    let Linearised { mean, variance, rounding } = Linearised::new(gp, measure, alpha)?;
+    let (kernel, nodes, n) = (gp.kernel(), gp.nodes(), gp.nodes().len());
     // Q = L⁻¹ P L⁻ᵀ is symmetric with tr Q = tr K⁻¹P and ‖Q‖² = tr K⁻¹PK⁻¹P.
-    gp.factor().half_solve(&mut product);
-    let mut q = Matrix::from_fn(n, n, |i, j| product.get(j, i));
+    let mut half = kernel.product(measure, nodes, nodes)?;
+    gp.factor().half_solve(&mut half);
+    let mut q = Matrix::from_fn(n, n, |i, j| half.get(j, i));
+    drop(half);
     gp.factor().half_solve(&mut q);
     let trace: f64 = (0..n).map(|i| q.get(i, i)).sum();
     let squares: f64 = (0..n).map(|j| dot(q.col(j), q.col(j))).sum();
+    drop(q);
     let inverse = gp.factor().inverse_lower();
+    let chain = kernel.chain_lower(measure, nodes)?;
     let chain_trace: f64 =
         (0..n).map(|j| 2.0 * dot(&inverse.col(j)[j..], &chain.col(j)[j..]) - inverse.get(j, j) * chain.get(j, j)).sum();
-    let extra = 0.5 * (gp.kernel().squared(measure)? - 2.0 * chain_trace + squares);
+    let extra = 0.5 * (kernel.squared(measure)? - 2.0 * chain_trace + squares);
     // The exact value of `extra` is a variance: what rounding takes below zero is rounding.
-    Ok(Estimate::new(scale, mean + 0.5 * (gp.kernel().sigma2() - trace).max(0.0), variance + extra.max(0.0), rounding))
-}
-
-/// `wᵀ A w` from the lower triangle of a symmetric `A`.
-fn quadratic(lower: &Matrix, w: &[f64]) -> f64 {
-    (0..w.len()).map(|j| w[j] * (2.0 * dot(&lower.col(j)[j..], &w[j..]) - lower.get(j, j) * w[j])).sum()
+    Ok(Estimate::new(scale, mean + 0.5 * (kernel.sigma2() - trace).max(0.0), variance + extra.max(0.0), rounding))
 }
 
 fn absolute(v: &[f64]) -> impl Iterator<Item = f64> {

@@ -26,6 +26,7 @@ pub mod settings;
 mod simd;
 pub mod stop;
 pub mod surrogate;
+mod triangular;
 pub mod types;
 pub mod warp;
 

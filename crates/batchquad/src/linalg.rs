@@ -11,12 +11,14 @@ use faer::{
             matmul,
             triangular::{self, BlockStructure},
         },
-        triangular_inverse::invert_lower_triangular,
         triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place},
     },
 };
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    triangular::{SMALL, System, invert_in_place, solve_many, solve_one, solve_one_transposed},
+};
 
 /// A dense matrix of `f64`, stored column by column.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +37,10 @@ impl Matrix {
 
     /// The matrix with entries `f(i, j)`.
     pub fn from_fn(rows: usize, cols: usize, mut f: impl FnMut(usize, usize) -> f64) -> Self {
-        let data = (0..cols).flat_map(|j| (0..rows).map(move |i| (i, j))).map(|(i, j)| f(i, j)).collect();
+        let mut data = Vec::with_capacity(rows * cols);
+        for j in 0..cols {
+            data.extend((0..rows).map(|i| f(i, j)));
+        }
         Self { rows, cols, data }
     }
 
@@ -206,17 +211,17 @@ impl Factor {
         );
         let mut grown = Self { lower: Matrix::zeros(0, 0), ..*self };
         let tail = grown.climb(|| schur.clone())?;
-        let mut lower = Matrix::zeros(n + q, n + q);
+        let mut data = Vec::with_capacity((n + q) * (n + q));
         for j in 0..n {
-            lower.col_mut(j)[j..n].copy_from_slice(&self.lower.col(j)[j..]);
+            data.resize(data.len() + j, 0.0);
+            data.extend_from_slice(&self.lower.col(j)[j..]);
+            data.extend((0..q).map(|a| half.data[a * n + j]));
         }
         for a in 0..q {
-            for (j, &v) in half.col(a).iter().enumerate() {
-                lower.data[j * (n + q) + n + a] = v;
-            }
-            lower.col_mut(n + a)[n + a..].copy_from_slice(&tail.col(a)[a..]);
+            data.resize(data.len() + n + a, 0.0);
+            data.extend_from_slice(&tail.col(a)[a..]);
         }
-        grown.lower = lower;
+        grown.lower = Matrix { rows: n + q, cols: n + q, data };
         Ok(grown)
     }
 
@@ -273,12 +278,13 @@ impl Factor {
         if self.is_empty() { 1.0 } else { (high / low).powi(2) }
     }
 
-    /// Overwrites `B` with `L⁻¹ B`. Cost: `n²` a column.
+    /// Overwrites `B` with `L⁻¹ B`, each column the same whatever stands beside it. Cost: `n²` a column.
     ///
     /// # Panics
     /// When `B` has another number of rows than the factor.
     pub fn half_solve(&self, b: &mut Matrix) {
-        solve_lower_triangular_in_place(self.lower.view(), b.view_mut(), Par::Seq);
+        assert_eq!(b.rows, self.len(), "rows of the right-hand side");
+        solve_many(System::Lower, self.len(), &self.lower.data, self.len(), &mut b.data);
     }
 
     /// Overwrites `B` with `L⁻ᵀ B`, the second half of a solve. Cost: `n²` a column.
@@ -286,7 +292,29 @@ impl Factor {
     /// # Panics
     /// When `B` has another number of rows than the factor.
     pub fn half_solve_transposed(&self, b: &mut Matrix) {
-        solve_upper_triangular_in_place(self.lower.view().transpose(), b.view_mut(), Par::Seq);
+        assert_eq!(b.rows, self.len(), "rows of the right-hand side");
+        solve_many(System::Transposed, self.len(), &self.lower.data, self.len(), &mut b.data);
+    }
+
+    /// Overwrites `b` with `L⁻¹ b`.
+    fn half_solve_one(&self, b: &mut [f64]) {
+        assert_eq!(b.len(), self.len(), "length of the right-hand side");
+        if self.len() <= SMALL {
+            solve_one(&self.lower.data, b);
+        } else {
+            let column = MatMut::from_column_major_slice_mut(b, self.len(), 1);
+            solve_lower_triangular_in_place(self.lower.view(), column, Par::Seq);
+        }
+    }
+
+    fn half_solve_transposed_one(&self, b: &mut [f64]) {
+        assert_eq!(b.len(), self.len(), "length of the right-hand side");
+        if self.len() <= SMALL {
+            solve_one_transposed(&self.lower.data, b);
+        } else {
+            let column = MatMut::from_column_major_slice_mut(b, self.len(), 1);
+            solve_upper_triangular_in_place(self.lower.view().transpose(), column, Par::Seq);
+        }
     }
 
     /// `L⁻¹ b`. Cost: `n²`.
@@ -295,9 +323,9 @@ impl Factor {
     /// When `b` has another length than the factor.
     #[must_use]
     pub fn half_solve_vec(&self, b: &[f64]) -> Vec<f64> {
-        let mut column = Matrix { rows: b.len(), cols: 1, data: b.to_vec() };
-        self.half_solve(&mut column);
-        column.data
+        let mut x = b.to_vec();
+        self.half_solve_one(&mut x);
+        x
     }
 
     /// `K⁻¹ b = L⁻ᵀ L⁻¹ b`. Cost: `2n²`.
@@ -306,10 +334,10 @@ impl Factor {
     /// When `b` has another length than the factor.
     #[must_use]
     pub fn solve_vec(&self, b: &[f64]) -> Vec<f64> {
-        let mut column = Matrix { rows: b.len(), cols: 1, data: b.to_vec() };
-        self.half_solve(&mut column);
-        self.half_solve_transposed(&mut column);
-        column.data
+        let mut x = b.to_vec();
+        self.half_solve_one(&mut x);
+        self.half_solve_transposed_one(&mut x);
+        x
     }
 
     /// `L x`, for drawing from `N(0, K)` and mapping latent to correlated coordinates. Cost: `n²`.
@@ -331,22 +359,14 @@ impl Factor {
     /// The lower triangle of `K⁻¹ = L⁻ᵀ L⁻¹` (the upper one is not defined). Cost: `2n³/3`.
     #[must_use]
     pub fn inverse_lower(&self) -> Matrix {
-        let n = self.len();
-        let mut l_inverse = Matrix::zeros(n, n);
-        invert_lower_triangular(l_inverse.view_mut(), self.lower.view(), Par::Seq);
-        let mut inverse = Matrix::zeros(n, n);
-        triangular::matmul(
-            inverse.view_mut(),
-            BlockStructure::TriangularLower,
-            Accum::Replace,
-            l_inverse.view().transpose(),
-            BlockStructure::TriangularUpper,
-            l_inverse.view(),
-            BlockStructure::TriangularLower,
-            1.0,
-            Par::Seq,
-        );
-        inverse
+        self.clone().into_inverse_lower()
+    }
+
+    /// [`Factor::inverse_lower`] in the memory of the factor.
+    #[must_use]
+    pub fn into_inverse_lower(mut self) -> Matrix {
+        invert_in_place(self.len(), &mut self.lower.data);
+        self.lower
     }
 }
 

@@ -9,7 +9,7 @@ use pulp::{Arch, Simd, WithSimd};
 use crate::{
     linalg::Matrix,
     points::Points,
-    simd::{exp, fma},
+    simd::{exp, fma, inner, split, total},
 };
 
 /// Vectors stored coordinate by coordinate, so that one coordinate of all of them is contiguous.
@@ -20,27 +20,19 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// `map(point)` for each point; every result has length `dim`.
-    pub(crate) fn map(points: &Points, dim: usize, mut map: impl FnMut(&[f64], &mut [f64])) -> Self {
-        let len = points.len();
-        let mut data = vec![0.0; len * dim];
-        let mut image = vec![0.0; dim];
-        for (i, row) in points.rows().enumerate() {
-            map(row, &mut image);
-            for (k, &v) in image.iter().enumerate() {
-                data[k * len + i] = v;
-            }
+    /// Vectors with coordinates `f(i, k)`.
+    pub(crate) fn from_fn(len: usize, dim: usize, f: impl Fn(usize, usize) -> f64) -> Self {
+        let mut data = Vec::with_capacity(len * dim);
+        for k in 0..dim {
+            data.extend((0..len).map(|i| f(i, k)));
         }
         Self { len, data }
     }
 
     /// Each point divided by `scale`, coordinate by coordinate.
     pub(crate) fn scaled(points: &Points, scale: &[f64]) -> Self {
-        Self::map(points, scale.len(), |x, out| {
-            for ((o, &v), &s) in out.iter_mut().zip(x).zip(scale) {
-                *o = v / s;
-            }
-        })
+        let (d, x) = (scale.len(), points.as_slice());
+        Self::from_fn(points.len(), d, |i, k| x[i * d + k] / scale[k])
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -92,6 +84,122 @@ impl PairForm<'_> {
         }
         matrix
     }
+
+    /// Adds `A w` to `out` for a symmetric form `A`, and returns `|w|ᵀ A |w|`. Cost: `n²/2` exponentials and no matrix.
+    pub(crate) fn symmetric_mul(&self, w: &[f64], out: &mut [f64]) -> f64 {
+        let sizes: Vec<f64> = w.iter().map(|v| v.abs()).collect();
+        Arch::new().dispatch(SymmetricMul { form: self, w, sizes: &sizes, out })
+    }
+
+    /// `wᵀ A w` for the symmetric `A` whose lower triangle this form has. Cost: `n²/2` exponentials and no matrix.
+    pub(crate) fn lower_quadratic(&self, w: &[f64]) -> f64 {
+        Arch::new().dispatch(LowerQuadratic { form: self, w })
+    }
+
+    /// Adds `Σᵢ>ⱼ (uᵢvⱼ − Bᵢⱼ) Aᵢⱼ (sᵢₖ − sⱼₖ)²` to `out[k]` for each coordinate of the differences of a symmetric form `A`;
+    /// `B` is read in its lower triangle. Cost: `n²/2` exponentials and no matrix.
+    pub(crate) fn slopes(&self, u: &[f64], v: &[f64], b: &Matrix, out: &mut [f64]) {
+        Arch::new().dispatch(Slopes { form: self, u, v, b, out });
+    }
+}
+
+struct SymmetricMul<'a, 'b> {
+    form: &'a PairForm<'b>,
+    w: &'a [f64],
+    sizes: &'a [f64],
+    out: &'a mut [f64],
+}
+
+impl WithSimd for SymmetricMul<'_, '_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> f64 {
+        let Self { form, w, sizes, out } = self;
+        let mut column = vec![0.0; w.len()];
+        let mut quadratic = 0.0;
+        for j in 0..w.len() {
+            let below = &mut column[j..];
+            fill::<S>(form, j, j, below);
+            for (o, a) in out[j + 1..].iter_mut().zip(&below[1..]) {
+                *o = fma::<S>(*a, w[j], *o);
+            }
+            out[j] += inner::<S>(below, &w[j..]);
+            quadratic += sizes[j] * (2.0 * inner::<S>(below, &sizes[j..]) - below[0] * sizes[j]);
+        }
+        quadratic
+    }
+}
+
+struct LowerQuadratic<'a, 'b> {
+    form: &'a PairForm<'b>,
+    w: &'a [f64],
+}
+
+impl WithSimd for LowerQuadratic<'_, '_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> f64 {
+        let Self { form, w } = self;
+        let mut column = vec![0.0; w.len()];
+        let mut quadratic = 0.0;
+        for j in 0..w.len() {
+            let below = &mut column[j..];
+            fill::<S>(form, j, j, below);
+            quadratic += w[j] * (2.0 * inner::<S>(below, &w[j..]) - below[0] * w[j]);
+        }
+        quadratic
+    }
+}
+
+struct Slopes<'a, 'b> {
+    form: &'a PairForm<'b>,
+    u: &'a [f64],
+    v: &'a [f64],
+    b: &'a Matrix,
+    out: &'a mut [f64],
+}
+
+impl WithSimd for Slopes<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { form, u, v, b, out } = self;
+        let nodes = form.differences.0;
+        let mut column = vec![0.0; u.len()];
+        for j in 0..u.len() {
+            let below = &mut column[j + 1..];
+            fill::<S>(form, j, j + 1, below);
+            for ((a, u), b) in below.iter_mut().zip(&u[j + 1..]).zip(&b.col(j)[j + 1..]) {
+                *a *= fma::<S>(*u, v[j], -b);
+            }
+            for (k, out) in out.iter_mut().enumerate() {
+                *out += weighted_squares::<S>(below, &nodes.coordinate(k)[j + 1..], nodes.get(j, k));
+            }
+        }
+    }
+}
+
+/// `Σ aᵢ (xᵢ − o)²`.
+#[inline(always)]
+fn weighted_squares<S: Simd>(a: &[f64], x: &[f64], origin: f64) -> f64 {
+    #[inline(always)]
+    fn part<S: Simd, const N: usize>(a: &[[f64; N]], x: &[[f64; N]], origin: f64) -> f64 {
+        let mut lanes = [0.0; N];
+        for (a, x) in a.iter().zip(x) {
+            for k in 0..N {
+                let offset = x[k] - origin;
+                lanes[k] = fma::<S>(a[k] * offset, offset, lanes[k]);
+            }
+        }
+        total(lanes)
+    }
+    let ([a16, a4, a1], [x16, x4, x1]) = (split(a), split(x));
+    part::<S, 16>(a16.as_chunks().0, x16.as_chunks().0, origin)
+        + (part::<S, 4>(a4.as_chunks().0, x4.as_chunks().0, origin)
+            + part::<S, 1>(a1.as_chunks().0, x1.as_chunks().0, origin))
 }
 
 struct Fill<'a, 'b> {
@@ -101,51 +209,63 @@ struct Fill<'a, 'b> {
     out: &'a mut [f64],
 }
 
-/// Entries handled together: a few vector registers of any width.
-const BLOCK: usize = 32;
-
 impl WithSimd for Fill<'_, '_> {
     type Output = ();
 
     // Inlined into a function compiled for the widest instruction set at hand; the plain loops below then vectorise.
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Self { form, j, first, out } = self;
-        for (b, block) in out.chunks_mut(BLOCK).enumerate() {
-            let at = first + b * BLOCK;
-            let mut exponent = [form.log_scale; BLOCK];
-            let (left, right) = form.differences;
-            for k in 0..left.dim() {
-                let t = right.get(j, k);
-                let s = &left.coordinate(k)[at..at + block.len()];
-                subtract_squares::<S>(&mut exponent, s, -t);
-            }
-            if let Some((left, right)) = form.sums {
-                for k in 0..left.dim() {
-                    let q = right.get(j, k);
-                    let p = &left.coordinate(k)[at..at + block.len()];
-                    subtract_squares::<S>(&mut exponent, p, q);
-                }
-            }
-            for e in &mut exponent {
-                *e = exp::<S>(*e);
-            }
-            block.copy_from_slice(&exponent[..block.len()]);
+        fill::<S>(self.form, self.j, self.first, self.out);
+    }
+}
+
+/// Column `j` of the form, rows `first..first + out.len()`.
+#[inline(always)]
+fn fill<S: Simd>(form: &PairForm, j: usize, first: usize, out: &mut [f64]) {
+    let [sixteens, fours, _] = split(out).map(|part| part.len());
+    for (b, block) in out.as_chunks_mut().0.iter_mut().enumerate() {
+        *block = exponentials::<S, 16>(form, j, first + b * 16);
+    }
+    for (b, block) in out[sixteens..].as_chunks_mut().0.iter_mut().enumerate() {
+        *block = exponentials::<S, 4>(form, j, first + sixteens + b * 4);
+    }
+    let (length, done) = (out.len(), sixteens + fours);
+    if done == length {
+        return;
+    }
+    if let Some(last) = out.last_chunk_mut() {
+        // Some of these again, with the same result: cheaper than one at a time.
+        *last = exponentials::<S, 4>(form, j, first + length - 4);
+    } else {
+        for (i, entry) in out.iter_mut().enumerate() {
+            [*entry] = exponentials::<S, 1>(form, j, first + i);
         }
     }
 }
 
+/// `N` entries of column `j` from row `at`: the same arithmetic for each, whatever `N`.
 #[inline(always)]
-fn subtract_squares<S: Simd>(exponent: &mut [f64; BLOCK], values: &[f64], shift: f64) {
-    if let Ok(whole) = <&[f64; BLOCK]>::try_from(values) {
-        for l in 0..BLOCK {
-            let v = whole[l] + shift;
-            exponent[l] = fma::<S>(-v, v, exponent[l]);
+fn exponentials<S: Simd, const N: usize>(form: &PairForm, j: usize, at: usize) -> [f64; N] {
+    let mut exponent = [form.log_scale; N];
+    let (left, right) = form.differences;
+    for k in 0..left.dim() {
+        subtract_squares::<S, N>(&mut exponent, &left.coordinate(k)[at..], -right.get(j, k));
+    }
+    if let Some((left, right)) = form.sums {
+        for k in 0..left.dim() {
+            subtract_squares::<S, N>(&mut exponent, &left.coordinate(k)[at..], right.get(j, k));
         }
-    } else {
-        for (e, &x) in exponent.iter_mut().zip(values) {
-            let v = x + shift;
-            *e = fma::<S>(-v, v, *e);
+    }
+    exp::<S, N>(&mut exponent);
+    exponent
+}
+
+#[inline(always)]
+fn subtract_squares<S: Simd, const N: usize>(exponent: &mut [f64; N], values: &[f64], shift: f64) {
+    if let Some(values) = values.first_chunk::<N>() {
+        for l in 0..N {
+            let v = values[l] + shift;
+            exponent[l] = fma::<S>(-v, v, exponent[l]);
         }
     }
 }

@@ -29,14 +29,11 @@ fn widened(kernel: &SquaredExponential, tau: f64, s: impl Fn(usize, usize) -> f6
     Factor::exact("kernel plus measure covariance", &sum)
 }
 
-/// `F⁻¹(x − b)/c` for every point.
-fn whitened(points: &Points, b: &[f64], factor: &Factor, c: f64) -> Columns {
-    Columns::map(points, b.len(), |x, out| {
-        let centred: Vec<f64> = x.iter().zip(b).map(|(x, b)| x - b).collect();
-        for (o, v) in out.iter_mut().zip(factor.half_solve_vec(&centred)) {
-            *o = v / c;
-        }
-    })
+/// `F⁻¹t/c` for every point, where `t(x, k)` is coordinate `k` of `t`.
+fn whitened(points: &Points, factor: &Factor, c: f64, t: impl Fn(&[f64], usize) -> f64) -> Columns {
+    let mut white = Matrix::from_fn(factor.len(), points.len(), |k, i| t(points.row(i), k));
+    factor.half_solve(&mut white);
+    Columns::from_fn(points.len(), factor.len(), |i, k| white.get(k, i) / c)
 }
 
 /// `zᵢ = σ² |I + SΛ⁻¹|^{−½} exp(−½ (xᵢ−b)ᵀ(Λ+S)⁻¹(xᵢ−b))`. Cost: `d²` a node.
@@ -44,7 +41,7 @@ fn mean(kernel: &SquaredExponential, measure: &Gaussian, nodes: &Points) -> Resu
     require_dims(kernel.dim(), &[("measure", measure.dim()), ("nodes", nodes.dim())])?;
     let factor = widened(kernel, 1.0, |i, j| measure.covariance().get(i, j))?;
     let log_scale = kernel.sigma2().ln() + 0.5 * (log_det_lambda(kernel) - factor.log_det());
-    let nodes = whitened(nodes, measure.mean(), &factor, SQRT_2);
+    let nodes = whitened(nodes, &factor, SQRT_2, |x, k| x[k] - measure.mean()[k]);
     let square = |i| (0..nodes.dim()).map(|k| nodes.get(i, k).powi(2)).sum::<f64>();
     Ok((0..nodes.len()).map(|i| (log_scale - square(i)).exp()).collect())
 }
@@ -80,7 +77,8 @@ impl Product {
 
     /// The coordinates in which pairs of `points` take the form of [`PairForm`].
     pub(crate) fn coordinates(&self, points: &Points) -> (Columns, Columns) {
-        (Columns::scaled(points, &self.half), whitened(points, &self.centre, &self.factor, 8.0_f64.sqrt()))
+        let centred = |x: &[f64], k: usize| x[k] - self.centre[k];
+        (Columns::scaled(points, &self.half), whitened(points, &self.factor, 8.0_f64.sqrt(), centred))
     }
 
     pub(crate) fn form<'a>(&self, x: &'a (Columns, Columns), y: &'a (Columns, Columns)) -> PairForm<'a> {
@@ -88,64 +86,90 @@ impl Product {
     }
 }
 
-/// `∬ k(xᵢ,t) k(t,t') k(t',xⱼ) dμₐ(t) dμ_b(t')` for every `i ≥ j`, times `weight`, added to `out`.
+/// `∬ k(xᵢ,t) k(t,t') k(t',xⱼ) dμₐ(t) dμ_b(t')`.
 ///
 /// With `t₁ = xᵢ − xⱼ`, `t₂ = (b_b−bₐ) − (xⱼ−b_b)`, `t₃ = 2(xᵢ−bₐ) + (b_b−bₐ) + (xⱼ−b_b)`:
 /// `D = σ⁶ |Λ|^{3/2} 6ᵈ |3Λ|^{−½} |Σ|^{−½} exp(−⅙ t₁ᵀΛ⁻¹t₁ − ½ (t₂,t₃)ᵀΣ⁻¹(t₂,t₃))`,
 /// `Σ = [[Sₐ+4S_b+2Λ, 3Sₐ], [3Sₐ, 9Sₐ+6Λ]]`.
-fn add_chain(
-    kernel: &SquaredExponential,
-    (a, b): (&Gaussian, &Gaussian),
-    weight: f64,
-    nodes: &Points,
-    out: &mut Matrix,
-) -> Result<()> {
-    let d = kernel.dim();
-    require_dims(d, &[("measure", a.dim()), ("measure", b.dim()), ("nodes", nodes.dim())])?;
-    let lambda = |i: usize, j: usize| if i == j { kernel.lengthscales()[i].powi(2) } else { 0.0 };
-    let sigma = Matrix::from_fn(2 * d, 2 * d, |row, col| {
-        let (i, j) = (row % d, col % d);
-        let (sa, sb) = (a.covariance().get(i, j), b.covariance().get(i, j));
-        match (row / d, col / d) {
-            (0, 0) => sa + 4.0 * sb + 2.0 * lambda(i, j),
-            (1, 1) => 9.0 * sa + 6.0 * lambda(i, j),
-            _ => 3.0 * sa,
-        }
-    });
-    let factor = Factor::exact("covariance of the chain integral", &sigma)?;
-    let log_scale = weight.ln() + 3.0 * kernel.sigma2().ln() + log_det_lambda(kernel)
-        - 0.5 * (factor.log_det() + d as f64 * 3.0_f64.ln())
-        + d as f64 * 6.0_f64.ln();
-    let white = |t: &[f64], out: &mut [f64]| {
-        for (o, v) in out.iter_mut().zip(factor.half_solve_vec(t)) {
-            *o = v / SQRT_2;
-        }
-    };
-    let left = Columns::map(nodes, 2 * d, |x, out| {
-        let t: Vec<f64> = (0..2 * d).map(|r| if r < d { 0.0 } else { 2.0 * (x[r - d] - a.mean()[r - d]) }).collect();
-        white(&t, out);
-    });
-    let right = Columns::map(nodes, 2 * d, |x, out| {
-        let t: Vec<f64> = (0..2 * d)
-            .map(|r| {
-                let k = r % d;
-                let (shift, centred) = (b.mean()[k] - a.mean()[k], x[k] - b.mean()[k]);
-                if r < d { shift - centred } else { shift + centred }
-            })
-            .collect();
-        white(&t, out);
-    });
-    let scale: Vec<f64> = kernel.lengthscales().iter().map(|l| 6.0_f64.sqrt() * l).collect();
-    let differences = Columns::scaled(nodes, &scale);
-    let form = PairForm { log_scale, differences: (&differences, &differences), sums: Some((&left, &right)) };
-    let mut column = vec![0.0; nodes.len()];
-    for j in 0..nodes.len() {
-        form.fill(j, j, &mut column[j..]);
-        for (o, v) in out.col_mut(j)[j..].iter_mut().zip(&column[j..]) {
-            *o += v;
+struct Chain {
+    log_scale: f64,
+    differences: Columns,
+    left: Columns,
+    right: Columns,
+}
+
+impl Chain {
+    fn new(kernel: &SquaredExponential, a: &Gaussian, b: &Gaussian, nodes: &Points) -> Result<Self> {
+        let d = kernel.dim();
+        require_dims(d, &[("measure", a.dim()), ("measure", b.dim()), ("nodes", nodes.dim())])?;
+        let lambda = |i: usize, j: usize| if i == j { kernel.lengthscales()[i].powi(2) } else { 0.0 };
+        let sigma = Matrix::from_fn(2 * d, 2 * d, |row, col| {
+            let (i, j) = (row % d, col % d);
+            let (sa, sb) = (a.covariance().get(i, j), b.covariance().get(i, j));
+            match (row / d, col / d) {
+                (0, 0) => sa + 4.0 * sb + 2.0 * lambda(i, j),
+                (1, 1) => 9.0 * sa + 6.0 * lambda(i, j),
+                _ => 3.0 * sa,
+            }
+        });
+        let factor = Factor::exact("covariance of the chain integral", &sigma)?;
+        let log_scale = 3.0 * kernel.sigma2().ln() + log_det_lambda(kernel)
+            - 0.5 * (factor.log_det() + d as f64 * 3.0_f64.ln())
+            + d as f64 * 6.0_f64.ln();
+        let left =
+            whitened(nodes, &factor, SQRT_2, |x, r| if r < d { 0.0 } else { 2.0 * (x[r - d] - a.mean()[r - d]) });
+        let right = whitened(nodes, &factor, SQRT_2, |x, r| {
+            let k = r % d;
+            let (shift, centred) = (b.mean()[k] - a.mean()[k], x[k] - b.mean()[k]);
+            if r < d { shift - centred } else { shift + centred }
+        });
+        let scale: Vec<f64> = kernel.lengthscales().iter().map(|l| 6.0_f64.sqrt() * l).collect();
+        Ok(Self { log_scale, differences: Columns::scaled(nodes, &scale), left, right })
+    }
+
+    /// The integrals between all nodes, times `weight`.
+    fn form(&self, weight: f64) -> PairForm<'_> {
+        PairForm {
+            log_scale: self.log_scale + weight.ln(),
+            differences: (&self.differences, &self.differences),
+            sums: Some((&self.left, &self.right)),
         }
     }
-    Ok(())
+}
+
+/// `P w` and `|w|ᵀ P |w|`, `P` among the nodes. Cost: `n²/2` exponentials a component; no matrix is kept.
+pub(crate) fn product_mul(
+    kernel: &SquaredExponential,
+    measure: &Mixture,
+    nodes: &Points,
+    w: &[f64],
+) -> Result<(Vec<f64>, f64)> {
+    require_dims(kernel.dim(), &[("nodes", nodes.dim())])?;
+    let (mut total, mut sizes) = (vec![0.0; nodes.len()], 0.0);
+    for (weight, component) in measure.components() {
+        let product = Product::new(kernel, component)?;
+        let at = product.coordinates(nodes);
+        let mut form = product.form(&at, &at);
+        form.log_scale += weight.ln();
+        sizes += form.symmetric_mul(w, &mut total);
+    }
+    Ok((total, sizes))
+}
+
+/// `wᵀ D w`, `D` among the nodes. Cost: `n²/2` exponentials a pair of components; no matrix is kept.
+pub(crate) fn chain_quadratic(
+    kernel: &SquaredExponential,
+    measure: &Mixture,
+    nodes: &Points,
+    w: &[f64],
+) -> Result<f64> {
+    let mut total = 0.0;
+    for (weight_a, a) in measure.components() {
+        for (weight_b, b) in measure.components() {
+            total += Chain::new(kernel, a, b, nodes)?.form(weight_a * weight_b).lower_quadratic(w);
+        }
+    }
+    Ok(total)
 }
 
 impl Embed<Gaussian> for SquaredExponential {
@@ -196,9 +220,17 @@ impl EmbedProducts<Mixture> for SquaredExponential {
 
     fn chain_lower(&self, measure: &Mixture, nodes: &Points) -> Result<Matrix> {
         let mut total = Matrix::zeros(nodes.len(), nodes.len());
+        let mut column = vec![0.0; nodes.len()];
         for (weight_a, a) in measure.components() {
             for (weight_b, b) in measure.components() {
-                add_chain(self, (a, b), weight_a * weight_b, nodes, &mut total)?;
+                let chain = Chain::new(self, a, b, nodes)?;
+                let form = chain.form(weight_a * weight_b);
+                for j in 0..nodes.len() {
+                    form.fill(j, j, &mut column[j..]);
+                    for (t, v) in total.col_mut(j)[j..].iter_mut().zip(&column[j..]) {
+                        *t += v;
+                    }
+                }
             }
         }
         Ok(total)

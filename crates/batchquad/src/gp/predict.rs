@@ -11,7 +11,7 @@ use crate::{
     kernel::{Kernel, require_dims},
     linalg::{Matrix, transpose_mul},
     points::Points,
-    simd::dot,
+    simd::{dot, moments},
 };
 
 /// Posterior mean and variance at `q` points; what was not asked for is empty.
@@ -33,8 +33,11 @@ pub struct Prediction {
     pub clamped: usize,
 }
 
-/// Points handled by one task. Fixed, so that the arithmetic does not depend on the number of threads.
-const CHUNK: usize = 16;
+/// The most points handled by one task: enough that reading the factor is cheap beside the arithmetic.
+const CHUNK: usize = 64;
+
+/// Points of one task come in multiples of this, the right-hand sides that a triangular solve takes together.
+const GROUP: usize = 8;
 
 impl Gp {
     /// Posterior mean and variance at each point, with derivatives up to `order`.
@@ -49,11 +52,17 @@ impl Gp {
     pub fn predict(&self, x: &Points, order: Order) -> Result<Prediction> {
         require_dims(self.kernel.dim(), &[("points", x.dim())])?;
         let d = x.dim();
-        let chunks: Vec<&[f64]> = x.as_slice().chunks(CHUNK * d).collect();
-        let parts: Vec<Prediction> = chunks
-            .par_iter()
-            .map(|flat| Points::new(d, flat.to_vec()).map(|points| self.predict_chunk(&points, order)))
-            .collect::<Result<_>>()?;
+        // A point's arithmetic is the same in any company, so the tasks may depend on the number of threads.
+        let threads = rayon::current_num_threads();
+        let size = x.len().div_ceil(threads).next_multiple_of(GROUP).clamp(GROUP, CHUNK);
+        let chunks: Vec<&[f64]> = x.as_slice().chunks(size * d).collect();
+        let part = |flat: &&[f64]| Points::new(d, flat.to_vec()).map(|points| self.predict_chunk(&points, order));
+        // Handing a task to another thread costs as much as predicting from a hundred nodes.
+        let parts: Vec<Prediction> = if chunks.len() == 1 || threads == 1 {
+            chunks.iter().map(part).collect::<Result<_>>()?
+        } else {
+            chunks.par_iter().map(part).collect::<Result<_>>()?
+        };
         Ok(parts.into_iter().fold(Prediction::default(), |mut all, part| {
             all.mean.extend(part.mean);
             all.variance.extend(part.variance);
@@ -84,54 +93,50 @@ impl Gp {
         }
         let explained: Vec<f64> = (0..x.len()).map(|j| dot(solved.col(j), solved.col(j))).collect();
         self.factor.half_solve_transposed(&mut solved);
-        let (n, d) = (self.nodes.len(), x.dim());
         let scale: Vec<f64> = self.kernel.lengthscales().iter().map(|l| SQRT_2 / l).collect();
-        // Column a of `slopes` is ∂ₐk(X, x), and of `offsets` (xᵢₐ − xₐ)/(√2 λₐ).
-        let (mut slopes, mut offsets) = (Matrix::zeros(n, d), Matrix::zeros(n, d));
         for j in 0..x.len() {
             let (k, a) = (cross.col(j), solved.col(j));
-            for c in 0..d {
-                let (here, nodes) = (white.get(j, c), self.white.coordinate(c));
-                for (o, v) in offsets.col_mut(c).iter_mut().zip(nodes) {
-                    *o = v - here;
-                }
-                for ((s, o), k) in slopes.col_mut(c).iter_mut().zip(offsets.col(c)).zip(k) {
-                    *s = scale[c] * o * k;
-                }
-                out.mean_gradient.push(dot(&self.weights, slopes.col(c)));
-                out.variance_gradient.push(-2.0 * dot(a, slopes.col(c)));
+            for (c, scale) in scale.iter().enumerate() {
+                let [m, v] = moments(k, [&self.weights, a], self.white.coordinate(c), white.get(j, c));
+                out.mean_gradient.push(scale * m);
+                out.variance_gradient.push(-2.0 * scale * v);
             }
-            if order == Order::Hessian {
-                self.hessians(j, a, explained[j], &mut slopes, &offsets, &scale, &mut out);
+        }
+        if order == Order::Hessian {
+            for j in 0..x.len() {
+                let at: Vec<f64> = (0..x.dim()).map(|c| white.get(j, c)).collect();
+                let values = (out.mean[j], explained[j]);
+                self.hessians(&at, cross.col(j), solved.col(j), values, &scale, &mut out);
             }
         }
         out
     }
 
-    /// Pushes both Hessians at point `j`; overwrites `slopes` with `L⁻¹ ∂k`.
-    #[allow(clippy::too_many_arguments)]
+    /// Pushes both Hessians at the whitened point `at`, given `k = k(X, x)`, `a = K⁻¹k`, the mean and `kᵀK⁻¹k`.
     fn hessians(
         &self,
-        j: usize,
+        at: &[f64],
+        k: &[f64],
         a: &[f64],
-        explained: f64,
-        slopes: &mut Matrix,
-        offsets: &Matrix,
+        (mean, explained): (f64, f64),
         scale: &[f64],
         out: &mut Prediction,
     ) {
         let (n, d) = (a.len(), scale.len());
+        // Column c of `offsets` is (xᵢ_c − x_c)/(√2 λ_c), and of `slopes` ∂_c k(X, x).
+        let offsets = Matrix::from_fn(n, d, |i, c| self.white.get(i, c) - at[c]);
+        let mut slopes = Matrix::from_fn(n, d, |i, c| scale[c] * offsets.get(i, c) * k[i]);
         // Σ uᵢ kᵢ sᵢₐ sᵢ_b for u = w and u = A.
         let weighted = |u: &[f64]| Matrix::from_fn(n, d, |i, c| u[i] * slopes.get(i, c));
         let (by_weight, by_solution) =
-            (transpose_mul(&weighted(&self.weights), offsets), transpose_mul(&weighted(a), offsets));
-        self.factor.half_solve(slopes);
-        let products = transpose_mul(slopes, slopes);
+            (transpose_mul(&weighted(&self.weights), &offsets), transpose_mul(&weighted(a), &offsets));
+        self.factor.half_solve(&mut slopes);
+        let products = transpose_mul(&slopes, &slopes);
         for r in 0..d {
             for c in 0..d {
                 // scale² = 2/λ², and the kernel's curvature is −1/λ².
                 let diagonal = if r == c { 0.5 * scale[r] * scale[r] } else { 0.0 };
-                out.mean_hessian.push(scale[c] * by_weight.get(r, c) - diagonal * out.mean[j]);
+                out.mean_hessian.push(scale[c] * by_weight.get(r, c) - diagonal * mean);
                 let curvature = scale[c] * by_solution.get(r, c) - diagonal * explained;
                 out.variance_hessian.push(-2.0 * (curvature + products.get(r, c)));
             }

@@ -63,6 +63,13 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
 #[derive(Debug)]
 pub struct BadInput(pub String);
 
+impl BadInput {
+    /// The same, with the file it is in.
+    pub fn of(self, file: &std::path::Path) -> Self {
+        Self(format!("{}: {}", file.display(), self.0))
+    }
+}
+
 impl std::fmt::Display for BadInput {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)

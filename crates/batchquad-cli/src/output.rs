@@ -63,7 +63,8 @@ pub fn rounded(value: f64, sd: f64) -> String {
     if digits > 12.0 || value.abs() >= 1e12 {
         format!("{value:.6e}")
     } else {
-        format!("{value:.*}", digits.clamp(0.0, 12.0) as usize)
+        let text = format!("{value:.*}", digits.clamp(0.0, 12.0) as usize);
+        if text.contains(|c: char| c.is_ascii_digit() && c != '0') { text } else { text.replace('-', "") }
     }
 }
 
@@ -107,6 +108,7 @@ mod tests {
         assert_eq!(rounded(1.5, f64::INFINITY), "1.5");
         assert_eq!(rounded(1.23e-13, 1e-14), "1.230000e-13");
         assert_eq!(rounded(1234.5, 100.0), "1234");
+        assert_eq!(rounded(-0.001, 0.5), "0.00");
     }
 
     #[test]

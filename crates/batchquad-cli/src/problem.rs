@@ -61,8 +61,8 @@ impl Problem {
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path)
             .map_err(|e| BadInput(format!("cannot read the problem file {}: {e}", path.display())))?;
-        let base = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        Self::parse(&text, base).map_err(|BadInput(why)| BadInput(format!("{}: {why}", path.display())).into())
+        let base = path.parent().unwrap_or(Path::new(""));
+        Self::parse(&text, base).map_err(|e| e.of(path).into())
     }
 
     /// Reads the text of a problem file that lies in the directory `base`.
@@ -148,8 +148,8 @@ impl Parameters {
         self.parameters
             .iter()
             .map(|block| match block {
-                Block::Scalar { name, prior } => (name.clone(), as_json(prior).replace('"', "")),
-                Block::Joint { names, prior } => (names.join(", "), as_json(prior).replace('"', "")),
+                Block::Scalar { name, prior } => (name.clone(), in_words(prior)),
+                Block::Joint { names, prior } => (names.join(", "), in_words(prior)),
             })
             .collect()
     }
@@ -210,6 +210,16 @@ impl Block {
     }
 }
 
+/// A prior as `normal(mean 0.0, sd 1.0)`.
+fn in_words(prior: &impl Serialize) -> String {
+    let json = serde_json::to_value(prior).unwrap_or_default();
+    let Some((family, parameters)) = json.as_object().and_then(|object| object.iter().next()) else {
+        return json.to_string();
+    };
+    let list = parameters.as_object().into_iter().flatten().map(|(key, value)| format!("{key} {value}"));
+    format!("{family}({})", list.collect::<Vec<_>>().join(", "))
+}
+
 /// Names travel to shells, tables, web pages and other languages: they hold nothing that means something there.
 fn require_name(at: &str, name: &str) -> Result<(), BadInput> {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '[' | ']');
@@ -238,10 +248,8 @@ fn likelihood(value: Option<&Value>, base: &Path) -> Result<(Option<CommandSpec>
         return Err(BadInput(format!("likelihood.command is {line:?}, expected {expected} (no shell looks at it)")));
     }
     let mut spec: CommandSpec = read("likelihood", &Value::Table(table), &["on_failure"])?;
-    spec.working_dir = Some(match &spec.working_dir {
-        Some(dir) => base.join(dir),
-        None => base.to_path_buf(),
-    });
+    let dir = base.join(spec.working_dir.unwrap_or_default());
+    spec.working_dir = Some(dir).filter(|dir| !dir.as_os_str().is_empty());
     spec.validate().map_err(|e| within("likelihood", e))?;
     Ok((Some(spec), on_failure))
 }
@@ -288,7 +296,9 @@ fn syntax(text: &str, error: &toml::de::Error) -> String {
         Some(span) => {
             let before = &text[..span.start.min(text.len())];
             let line = before.matches('\n').count() + 1;
-            format!("line {line}: {what}: {}", text.lines().nth(line - 1).unwrap_or("").trim())
+            let shown = text.lines().nth(line - 1).unwrap_or("").trim();
+            let hint = if shown == "[parameter]" { ", expected [[parameter]] with two brackets" } else { "" };
+            format!("line {line}: {what}: {shown}{hint}")
         }
         None => what,
     }

@@ -8,14 +8,20 @@ use crate::exit::BadInput;
 /// `value` as a `T`; `at` is its path in the file, `more` are keys that are accepted beside those of `T`.
 pub fn read<T: DeserializeOwned>(at: &str, value: &Value, more: &[&str]) -> Result<T, BadInput> {
     serde_path_to_error::deserialize(value.clone()).map_err(|e| {
-        let inner = e.path().to_string();
+        let (inner, depth) = (e.path().to_string(), e.path().iter().count());
         let path = match inner.as_str() {
             "." => at.to_owned(),
             _ if at.is_empty() => inner,
             _ => format!("{at}.{inner}"),
         };
+        // Deeper inside, the keys are those of another table.
+        let more = if depth <= usize::from(unknown_key(e.inner().message())) { more } else { &[] };
         explain(&path, e.inner().message(), more)
     })
+}
+
+fn unknown_key(message: &str) -> bool {
+    message.starts_with("unknown field")
 }
 
 /// A value on one line, for a message.
@@ -28,10 +34,10 @@ fn explain(path: &str, message: &str, more: &[&str]) -> BadInput {
     let words: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     let place = if path.is_empty() { String::new() } else { format!("{path}: ") };
     let parent = path.rsplit_once('.').map_or("", |(parent, _)| parent);
-    let unknown = ["unknown field", "unknown variant"].iter().any(|start| message.starts_with(start));
+    let unknown = unknown_key(message) || message.starts_with("unknown variant");
     BadInput(match words.split_first() {
         Some((given, known)) if unknown => {
-            let what = if message.starts_with("unknown field") { "key" } else { "choice" };
+            let what = if unknown_key(message) { "key" } else { "choice" };
             let path = if what == "choice" || path.ends_with(given) { path } else { parent };
             let known: Vec<&str> = known.iter().chain(more).copied().collect();
             unknown_word(path, what, given, &known)
@@ -54,7 +60,7 @@ pub fn unknown_word(path: &str, what: &str, given: &str, known: &[&str]) -> Stri
 fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     let plain = |word: &str| word.to_lowercase().replace(['_', ' '], "-");
     let score = |word: &str| strsim::jaro_winkler(&plain(given), &plain(word));
-    known.iter().copied().max_by(|a, b| score(a).total_cmp(&score(b))).filter(|word| score(word) > 0.8)
+    known.iter().rev().copied().max_by(|a, b| score(a).total_cmp(&score(b))).filter(|word| score(word) > 0.8)
 }
 
 /// Serde speaks of Rust's types; users wrote TOML.

@@ -78,7 +78,7 @@ impl Report {
             log_z: estimate.map(|e| e.log_z),
             log_z_sd: estimate.map(|e| e.log_z_sd),
             status: stop.map_or("unfinished", |s| s.status.as_str()).into(),
-            reason: stop.map_or_else(|| format!("{pending} evaluations are pending"), |s| s.reason.clone()),
+            reason: stop.map_or_else(|| to_do(engine, pending), |s| s.reason.clone()),
             evaluations: answers().count(),
             pending,
             imported: ledger.imported().len(),
@@ -140,6 +140,15 @@ impl Report {
             text.push_str(&table(&rows));
         }
         text
+    }
+}
+
+/// What an unfinished run waits for.
+fn to_do(engine: &Engine, pending: usize) -> String {
+    match (engine.current(), pending) {
+        (Ok(_), 0) => "more points can be asked".into(),
+        (Ok(_), n) => format!("{n} evaluations are pending"),
+        (Err(e), n) => format!("{n} evaluations are pending; {e}"),
     }
 }
 

@@ -1,7 +1,6 @@
 //! `result`: log Z and the posterior from a store.
 
 use anyhow::Result;
-use batchquad::stop::Status;
 
 use crate::{
     cli::StoreArgs,
@@ -23,9 +22,6 @@ pub fn result(args: &StoreArgs) -> Result<Exit> {
     if report.log_z.is_some() {
         return Ok(Exit::Done);
     }
-    note("there is no log Z: no finite log-likelihood is known");
-    Ok(match stop.map(|s| s.status) {
-        Some(Status::Failed) | None => Exit::Failed,
-        Some(_) => Exit::Done,
-    })
+    note(&format!("there is no log Z: {}", report.reason));
+    Ok(Exit::Failed)
 }

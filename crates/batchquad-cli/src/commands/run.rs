@@ -31,8 +31,8 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
     let spec = problem.command()?.clone();
     let workers = args.workers.or(problem.workers).unwrap_or_else(cores);
     // Before the store: a mistake in the command should leave nothing behind.
-    let mut evaluator =
-        CommandEvaluator::new(spec, problem.prior.names(), workers).map_err(|e| within("likelihood", e))?;
+    let mut evaluator = CommandEvaluator::new(spec, problem.prior.names(), workers)
+        .map_err(|e| within("likelihood", e).of(&args.problem))?;
     let signals = Signals::listen(evaluator.interrupt())?;
     let dir = args.store.clone().unwrap_or_else(|| default_store(&args.problem));
     let Session { mut store, mut engine } = open(&dir, &problem, args)?;

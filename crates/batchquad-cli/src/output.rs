@@ -22,6 +22,14 @@ pub fn print_json(value: &impl Serialize) -> Result<()> {
     Ok(())
 }
 
+/// Prints lines of JSON as they are: they are data, and JSON escapes what is not fit to be shown.
+pub fn print_lines(lines: &[String]) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    out.flush()?;
+    Ok(())
+}
+
 /// A remark on standard error; when even that is closed there is nobody to tell.
 pub fn note(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "batchquad: {}", clean(text));

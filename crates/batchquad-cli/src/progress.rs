@@ -36,7 +36,7 @@ impl Display {
                 ProgressDrawTarget::stderr_with_hz(8),
             );
             // The template is a constant; if it were wrong, the default style would do.
-            if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len} {msg}") {
+            if let Ok(style) = ProgressStyle::with_template("{bar:20} {pos}/{len} {wide_msg}") {
                 bar.set_style(style);
             }
             Shown::Bar(bar)
@@ -95,7 +95,7 @@ impl Display {
         let new = done.saturating_sub(self.done_before);
         if new > 0 {
             let left = self.started.elapsed().as_secs_f64() / new as f64 * most.saturating_sub(done) as f64;
-            parts.push(format!("at most {} left", duration(left)));
+            parts.push(format!("≤ {} left", duration(left)));
         }
         parts.join(", ")
     }

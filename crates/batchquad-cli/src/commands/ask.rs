@@ -8,7 +8,7 @@ use batchquad::{Settings, evaluate::request, journal::Event, stop, types::Job};
 use crate::{
     cli::AskArgs,
     exit::{BadInput, Exit},
-    output::{note, print},
+    output::{note, print_lines},
     store::{Session, peek},
 };
 
@@ -49,8 +49,6 @@ pub fn ask(args: &AskArgs) -> Result<Exit> {
 
 fn show(names: &[String], jobs: &[Job]) -> Result<Exit> {
     let lines = jobs.iter().map(|job| request(names, job)).collect::<batchquad::Result<Vec<_>>>()?;
-    if !lines.is_empty() {
-        print(&lines.join("\n"))?;
-    }
+    print_lines(&lines)?;
     Ok(Exit::Done)
 }

@@ -89,7 +89,7 @@ fn a_second_signal_ends_everything_at_once() {
 
 #[test]
 fn one_driver_at_a_time() {
-    let place = Place::new("#!/bin/sh\nexec sleep 1000\n", "", SETTINGS);
+    let place = Place::new("#!/bin/sh\nexec sleep 5\n", "", SETTINGS);
     let child = place.spawn(&RUN);
     wait_until(|| place.path(STORE).join("journal.jsonl").exists());
     let pid = child.id().to_string();

@@ -4,10 +4,9 @@ use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Result;
 use batchquad::{
-    Engine, Points,
+    Engine,
     engine::Repairs,
     posterior,
-    settings::OnFailure,
     stop::{Status, Stop},
     types::Outcome,
 };
@@ -85,7 +84,7 @@ impl Report {
             batches: ledger.batches().len(),
             failures: failures_by_kind.values().sum(),
             failures_by_kind,
-            prior_mass_near_failures: mass_near_failures(engine)?,
+            prior_mass_near_failures: engine.excluded_mass()?,
             conflicts: ledger.conflicts().map(|entry| entry.job.id.0).collect(),
             seconds_choosing: ledger.batches().iter().map(|asked| asked.seconds).sum(),
             seconds_evaluating: answers().map(|told| told.seconds).sum(),
@@ -150,21 +149,4 @@ fn to_do(engine: &Engine, pending: usize) -> String {
         (Ok(_), n) => format!("{n} evaluations are pending"),
         (Err(e), n) => format!("{n} evaluations are pending; {e}"),
     }
-}
-
-fn mass_near_failures(engine: &Engine) -> Result<Option<f64>> {
-    let (mut failed, mut known) = (Vec::new(), Vec::new());
-    for entry in engine.ledger().entries().filter(|entry| !entry.is_pending()) {
-        let points = if entry.value().is_some() { &mut known } else { &mut failed };
-        points.extend_from_slice(engine.latent_of(entry.job.id)?);
-    }
-    if failed.is_empty() || engine.settings().on_failure == OnFailure::AsZero {
-        return Ok(None);
-    }
-    for row in engine.ledger().imported() {
-        known.extend(engine.prior().to_latent(&row.theta)?);
-    }
-    let dim = engine.prior().dim();
-    let (failed, known) = (Points::new(dim, failed)?, Points::new(dim, known)?);
-    Ok(Some(posterior::mass_nearest(&failed, &known, DRAWS, engine.seed())?))
 }

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    design::InitialDesign,
     error::{Error, Result},
     estimate::Estimate,
     gp::FitOptions,
@@ -17,6 +16,7 @@ use crate::{
     kernel::SquaredExponential,
     measure::{Gaussian, Mixture},
     points::Points,
+    posterior::mass_nearest,
     prior::Prior,
     rng::job_seed,
     settings::{OnFailure, Settings, initial_size},
@@ -370,29 +370,25 @@ impl Engine {
         &self.history
     }
 
-    /// The share of the prior's mass that lies within a lengthscale of a point whose evaluation failed and nearer to it than to any
-    /// value: what the belief knows nothing about, from 4096 space-filling points.
+    /// The share of the prior that is nearer to a point whose evaluation failed than to any value, by [`mass_nearest`]: what the
+    /// belief can only guess. None when nothing failed, or when failures count as likelihood zero.
     ///
     /// # Errors
-    /// As [`Engine::current`].
-    pub fn excluded_mass(&self) -> Result<f64> {
-        let gp = self.current()?.surrogate.gp();
-        let mut excluded = Vec::new();
-        for entry in self.ledger.entries().filter(|e| !e.is_pending() && e.value().is_none()) {
-            excluded.push(self.latent_of(entry.job.id)?);
+    /// When an imported point cannot be mapped to latent coordinates.
+    pub fn excluded_mass(&self) -> Result<Option<f64>> {
+        let (mut failed, mut known) = (Vec::new(), Vec::new());
+        for entry in self.ledger.entries().filter(|entry| !entry.is_pending()) {
+            let points = if entry.value().is_some() { &mut known } else { &mut failed };
+            points.extend_from_slice(self.latent_of(entry.job.id)?);
         }
-        if excluded.is_empty() || self.settings.on_failure == OnFailure::AsZero {
-            return Ok(0.0);
+        if failed.is_empty() || self.settings.on_failure == OnFailure::AsZero {
+            return Ok(None);
         }
-        let square = |x: &[f64], y: &[f64]| -> f64 {
-            x.iter().zip(y).zip(gp.kernel().lengthscales()).map(|((x, y), l)| ((x - y) / l).powi(2)).sum()
-        };
-        let probes = InitialDesign::Sobol.latent(self.prior.dim(), 4096, self.seed())?;
-        let lost = probes.rows().filter(|x| {
-            let near = excluded.iter().map(|e| square(x, e)).fold(f64::INFINITY, f64::min);
-            near < 1.0 && gp.nodes().rows().all(|n| square(x, n) > near)
-        });
-        Ok(lost.count() as f64 / 4096.0)
+        for row in self.ledger.imported() {
+            known.extend(self.prior.to_latent(&row.theta)?);
+        }
+        let (failed, known) = (Points::new(self.prior.dim(), failed)?, Points::new(self.prior.dim(), known)?);
+        mass_nearest(&failed, &known, 4096, self.seed()).map(Some)
     }
 
     /// How many points were space-filling because the acquisition had none to offer.

@@ -1,5 +1,8 @@
 //! The one error type of the library.
 
+use crate::types::JobId;
+use std::path::{Path, PathBuf};
+
 /// What can go wrong, with the offending value in the payload.
 ///
 /// Every message names the value that was refused and what was expected instead, so that it can be shown to a user as it
@@ -83,6 +86,88 @@ pub enum Error {
         /// Why it failed.
         reason: String,
     },
+    /// The operating system refused something.
+    #[error("cannot {action} {}: {reason}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What was tried, as a verb ("open", "append to").
+        action: String,
+        /// What the operating system said.
+        reason: String,
+    },
+    /// Another process (or another handle of this one) is writing to the store.
+    #[error("store {} is in use by {}", path.display(), holder(*pid, host.as_deref()))]
+    StoreLocked {
+        /// The store.
+        path: PathBuf,
+        /// The process that has it, if it is known.
+        pid: Option<u32>,
+        /// The machine that process runs on, if it is known.
+        host: Option<String>,
+    },
+    /// A record other than a torn last one cannot be trusted; nothing is written to such a store.
+    #[error("store {} is damaged at record {record}: {reason}", path.display())]
+    StoreDamaged {
+        /// The store.
+        path: PathBuf,
+        /// The record, which is also the line of the journal (counted from one).
+        record: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A store was to be created where one is already.
+    #[error("there is already a store at {}, expected a new or empty directory", path.display())]
+    StoreExists {
+        /// The store.
+        path: PathBuf,
+    },
+    /// The path does not lead to a store.
+    #[error("{} is not a store: {reason}", path.display())]
+    NotAStore {
+        /// The path.
+        path: PathBuf,
+        /// What was found instead.
+        reason: String,
+    },
+    /// The store was written by a newer release.
+    #[error("store {} holds {found}, expected {supported}: read it with a newer release", path.display())]
+    StoreVersion {
+        /// The store.
+        path: PathBuf,
+        /// The format or the kind of record found.
+        found: String,
+        /// What this release reads.
+        supported: String,
+    },
+    /// The problem is not the one that the store was created for.
+    #[error("the problem differs from the one in the store: {}", differences.join("; "))]
+    StoreDiffers {
+        /// Each difference: the key's path, what was given and what the store has.
+        differences: Vec<String>,
+    },
+    /// An earlier write failed, so nothing more is written until the store has been opened again.
+    #[error("store {} takes no more records because a write failed ({reason}): open it again", path.display())]
+    StoreFailed {
+        /// The store.
+        path: PathBuf,
+        /// Why the earlier write failed.
+        reason: String,
+    },
+    /// An answer to a job that was never asked.
+    #[error("job {id} is unknown, expected the id of a job that was asked")]
+    UnknownJob {
+        /// The refused id.
+        id: JobId,
+    },
+}
+
+fn holder(pid: Option<u32>, host: Option<&str>) -> String {
+    match (pid, host) {
+        (Some(pid), Some(host)) => format!("process {pid} on {host}"),
+        (Some(pid), None) => format!("process {pid}"),
+        _ => "another process".into(),
+    }
 }
 
 /// The result of a fallible function of this library.
@@ -91,15 +176,21 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// Whether the caller can mend its input and go on with the same objects.
     ///
-    /// Refused input leaves everything as it was; a failed numerical procedure means that the belief could not be formed.
+    /// Refused input leaves everything as it was; a failed numerical procedure means that the belief could not be formed,
+    /// a failed write or a damaged journal that the store takes no more records.
     #[must_use]
     pub fn is_recoverable(&self) -> bool {
-        !matches!(self, Self::Numerical { .. })
+        !matches!(self, Self::Numerical { .. } | Self::Io { .. } | Self::StoreDamaged { .. } | Self::StoreFailed { .. })
     }
 
     /// An [`Error::Invalid`] from anything printable.
     pub fn invalid(what: impl Into<String>, value: impl std::fmt::Debug, expected: impl Into<String>) -> Self {
         Self::Invalid { what: what.into(), value: format!("{value:?}"), expected: expected.into() }
+    }
+
+    /// An [`Error::Io`].
+    pub fn io(path: impl AsRef<Path>, action: impl Into<String>, reason: impl std::fmt::Display) -> Self {
+        Self::Io { path: path.as_ref().to_path_buf(), action: action.into(), reason: reason.to_string() }
     }
 
     /// An [`Error::Length`].

@@ -30,14 +30,16 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// From moments in units of `e^scale`; `rounding` bounds the mean's own rounding error.
+    /// From moments in units of `e^scale`; `rounding` estimates the error of the mean's own summation.
     #[must_use]
     pub fn new(scale: f64, mean: f64, variance: f64, rounding: f64) -> Self {
         let floor = rounding * rounding;
         let clamped = variance < floor;
         let variance = variance.max(floor);
         let (log_z, log_z_sd) = if mean > 0.0 {
-            (scale + mean.ln(), (variance / (mean * mean)).ln_1p().sqrt())
+            // As a ratio: the squares of a tiny mean and of its rounding error may both underflow.
+            let relative = (variance.sqrt() / mean).max(rounding / mean);
+            (scale + mean.ln(), (relative * relative).ln_1p().sqrt())
         } else {
             (f64::NEG_INFINITY, f64::INFINITY)
         };

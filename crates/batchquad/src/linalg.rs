@@ -1,4 +1,4 @@
-//! Dense linear algebra. The only file that names the matrix crate.
+//! Dense linear algebra, `MATH.md` §11. The only file that names the matrix crate.
 //!
 //! Everything here is sequential: parallelism belongs to the loops outside, where it cannot change a bit of the result.
 
@@ -223,6 +223,14 @@ impl Factor {
         }
         grown.lower = Matrix { rows: n + q, cols: n + q, data };
         Ok(grown)
+    }
+
+    /// The factor of `c·K`, for `c > 0`. Cost: `n²`.
+    #[must_use]
+    pub fn scaled(mut self, c: f64) -> Self {
+        let root = c.sqrt();
+        self.lower.data.iter_mut().for_each(|v| *v *= root);
+        Self { scale: self.scale * c, largest_jitter: self.largest_jitter * c, ..self }
     }
 
     /// The order `n` of the matrix.

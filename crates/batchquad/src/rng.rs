@@ -1,4 +1,4 @@
-//! Random streams that are addressed, never consumed.
+//! Random streams that are addressed, never consumed: `MATH.md` §12.
 //!
 //! A stream is named by (seed, purpose, counter); the same name gives the same numbers at any time, in any order, on any
 //! platform with IEEE 754 arithmetic. Nothing random has to be carried along or stored, so a resumed run draws what the
@@ -35,6 +35,8 @@ pub enum Purpose {
     Posterior = 6,
     /// Baselines and simulated data.
     Experiment = 7,
+    /// Support points of iterated Laplace approximations; the counter is the component.
+    Support = 8,
 }
 
 /// The random numbers at one address.
@@ -118,10 +120,10 @@ impl Stream {
     }
 }
 
-/// The seed for the likelihood's own randomness in job `id`.
+/// The seed for the likelihood's own randomness in job `id`: 32 bits, which every language's generator and JSON reader takes.
 #[must_use]
 pub fn job_seed(seed: u64, id: JobId) -> u64 {
-    Stream::new(seed, Purpose::Job, id.0).bits()
+    Stream::new(seed, Purpose::Job, id.0).bits() >> 32
 }
 
 /// The middle of the dyadic interval of length 2⁻⁵² that the leading 52 bits name: exact, and strictly inside `(0, 1)`.

@@ -1,4 +1,4 @@
-//! Vectorised scalar work: plain loops compiled for the widest instruction set that the machine at hand has.
+//! Vectorised scalar work: plain loops compiled for the widest instruction set that the machine at hand has. `MATH.md` §11.
 //!
 //! Results do not depend on the number of threads, nor on the width of the vectors: sums are taken in sixteen interleaved
 //! partial sums whatever the machine.
@@ -11,7 +11,7 @@ pub(crate) fn fma<S: Simd>(a: f64, b: f64, c: f64) -> f64 {
     if S::IS_SCALAR { a * b + c } else { a.mul_add(b, c) }
 }
 
-/// `eˣ` for `x ≤ 700`, zero below −708, without branches; within 2 units in the last place.
+/// `eˣ`, zero below −708 and +∞ above 709, without branches; within 2 units in the last place.
 ///
 /// `x = n ln 2 + r`, `|r| ≤ ½ ln 2`, `eʳ` by its Taylor polynomial of degree 13 (remainder below 4·10⁻¹⁸), `2ⁿ` by its bits.
 /// All `N` numbers take each step together: one after the other they would wait for the latency of every multiplication.
@@ -49,7 +49,8 @@ pub(crate) fn exp<S: Simd, const N: usize>(x: &mut [f64; N]) {
     }
     for k in 0..N {
         let power = f64::from_bits(shifted[k].to_bits().wrapping_add(1023) << 52);
-        x[k] = if x[k] < -708.0 { 0.0 } else { p[k] * power };
+        let value = if x[k] < -708.0 { 0.0 } else { p[k] * power };
+        x[k] = if x[k] > 709.0 { f64::INFINITY } else { value };
     }
 }
 
@@ -189,6 +190,9 @@ mod tests {
         assert_eq!(exp_of(-1e300), 0.0);
         assert_eq!(exp_of(f64::NEG_INFINITY), 0.0);
         assert!(exp_of(-707.9) > 0.0);
+        assert!((exp_of(708.5) / libm::exp(708.5) - 1.0).abs() < 1e-15);
+        assert_eq!(exp_of(921.0), f64::INFINITY);
+        assert_eq!(exp_of(1e300), f64::INFINITY);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Warp, Gaussian process and measure together: a belief about the integrand.
+//! Warp, Gaussian process and measure together: a belief about the integrand. `MATH.md` §3.
 
 use crate::{
     error::Result,

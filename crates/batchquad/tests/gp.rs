@@ -185,7 +185,9 @@ fn lengthscales_are_found_and_do_not_run_away() {
     assert!(l[0] < l[1] && l[0] > 0.3 && l[0] < 3.0, "{l:?}");
     let isotropic = fit(&nodes, &targets, &FitOptions::default(), None).unwrap();
     assert!(isotropic.objective < found.objective + 1.0);
-    let warm = fit(&nodes, &targets, &ard, Some(found.gp.kernel())).unwrap();
+    let cheap = FitOptions { starts: vec![], ..ard };
+    assert!(fit(&nodes, &targets, &cheap, None).is_err());
+    let warm = fit(&nodes, &targets, &cheap, Some(found.gp.kernel())).unwrap();
     assert!((warm.objective - found.objective).abs() < 1e-3 && warm.evaluations < 8, "{}", warm.evaluations);
     // Sixty equal values do say "constant": the search ends at its bound and says so. Two do not.
     let constant = fit(&nodes, &[1.0; 60], &FitOptions::default(), None).unwrap();

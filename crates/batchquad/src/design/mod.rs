@@ -1,4 +1,4 @@
-//! Where to look before anything is known, and where to look when the model cannot say.
+//! Where to look before anything is known, and where to look when the model cannot say: `MATH.md` §12.
 //!
 //! All points are in latent coordinates `u ~ N(0, I)` (`MATH.md` §1).
 

@@ -1,4 +1,4 @@
-//! What the product kernels on a box share: one factor for each axis.
+//! What the product kernels on a box share: one factor for each axis. `MATH.md` §2.2.
 
 use crate::{
     error::{Error, Result},

@@ -7,6 +7,9 @@ mod box_matern;
 mod box_product;
 mod box_se;
 mod se_gaussian;
+mod se_sums;
+
+pub(crate) use se_sums::{kernel_sums, mean_jets, product_sums};
 
 pub(crate) use se_gaussian::{chain_quadratic, product_mul};
 

@@ -69,6 +69,11 @@ impl Unit {
         Ok(Self { kernel, white, factor, weights, energy })
     }
 
+    /// The variance of the highest likelihood, with its weak prior: `σ² = (gᵀR⁻¹g + 1)/(n + 1)`.
+    fn best_sigma2(&self) -> f64 {
+        (self.energy + SIGMA2_PRIOR) / (self.weights.len() as f64 + SIGMA2_PRIOR)
+    }
+
     /// `½ Σᵢⱼ (wᵢwⱼ/σ² − R⁻¹ᵢⱼ) Rᵢⱼ (xᵢₐ − xⱼₐ)²/λₐ²` for each dimension `a`; here `w = R⁻¹g`.
     fn lengthscale_gradient(self, sigma2: f64) -> Vec<f64> {
         let inverse = self.factor.into_inverse_lower();
@@ -91,7 +96,8 @@ pub struct FitOptions {
     pub lengthscale_log_sd: f64,
     /// Lengthscales are searched between these.
     pub lengthscale_bounds: (f64, f64),
-    /// Lengthscales (the same in all dimensions) from which the search starts, besides a warm start.
+    /// Lengthscales (the same in all dimensions) from which the search starts, besides a warm start. None of them and a warm start
+    /// make a refit cheap.
     pub starts: Vec<f64>,
     /// Jitter of the kernel matrix.
     pub jitter: Jitter,
@@ -143,8 +149,8 @@ const SIGMA2_PRIOR: f64 = 1.0;
 /// Maximises the marginal likelihood times weak priors over the lengthscales, with σ² at its own maximum in closed form.
 ///
 /// `σ²(λ) = (gᵀR⁻¹g + 1)/(n + 1)` maximises the likelihood with a weak inverse-gamma prior, so only the lengthscales are
-/// searched, in the logarithm, by bounded quasi-Newton steps from several starts. A `warm` start replaces the others, which makes a
-/// refit cheap. Starts are independent and run in parallel; the result does not depend on the number of threads.
+/// searched, in the logarithm, by bounded quasi-Newton steps from several starts. A `warm` start joins
+/// those of the options. Starts are independent and run in parallel; the result does not depend on the number of threads.
 ///
 /// # Errors
 /// As [`Gp::new`]; [`Error::Invalid`] for bad options.
@@ -158,9 +164,9 @@ pub fn fit(nodes: &Points, targets: &[f64], options: &FitOptions, warm: Option<&
     let size = if options.ard { d } else { 1 };
     let spread = |log: &[f64]| -> Vec<f64> { (0..d).map(|a| log[a % size].exp()).collect() };
     let n = targets.len() as f64;
-    let evaluate = |log: &[f64]| -> Result<(f64, Vec<f64>, f64)> {
+    let evaluate = |log: &[f64]| -> Result<(f64, Vec<f64>)> {
         let unit = Unit::new(&spread(log), nodes, targets, options.jitter)?;
-        let sigma2 = (unit.energy + SIGMA2_PRIOR) / (n + SIGMA2_PRIOR);
+        let sigma2 = unit.best_sigma2();
         let mut value = -0.5
             * (n * (TAU * sigma2).ln()
                 + unit.factor.log_det()
@@ -173,22 +179,22 @@ pub fn fit(nodes: &Points, targets: &[f64], options: &FitOptions, warm: Option<&
             value -= 0.5 * z * z;
             *g -= z / options.lengthscale_log_sd;
         }
-        Ok((value, gradient, sigma2))
+        Ok((value, gradient))
     };
-    let starts: Vec<Vec<f64>> = match warm {
-        Some(kernel) => {
-            nodes.require_dim("warm start", kernel.dim())?;
-            let log: Vec<f64> = kernel.lengthscales().iter().map(|l| l.ln()).collect();
-            vec![if options.ard { log } else { vec![log.iter().sum::<f64>() / d as f64] }]
-        }
-        None => options.starts.iter().map(|s| vec![s.ln(); size]).collect(),
-    };
+    let mut starts: Vec<Vec<f64>> = options.starts.iter().map(|s| vec![s.ln(); size]).collect();
+    if let Some(kernel) = warm {
+        nodes.require_dim("warm start", kernel.dim())?;
+        let log: Vec<f64> = kernel.lengthscales().iter().map(|l| l.ln()).collect();
+        starts.push(if options.ard { log } else { vec![log.iter().sum::<f64>() / d as f64] });
+    }
+    if starts.is_empty() {
+        return Err(Error::length("starts of the lengthscale search", 1, 0));
+    }
     let (low, high) = options.lengthscale_bounds;
     let bounds = Bounds::cube(size, low.ln(), high.ln())?;
-    let ascent = Ascent { max_evaluations: 60, gradient_tolerance: 1e-3, value_tolerance: 1e-6, max_step: 2.0 };
-    let summits = maximise(&starts, &bounds, ascent, |trials| {
-        trials.par_iter().map(|log| evaluate(log).map(|(value, gradient, _)| (value, gradient))).collect()
-    })?;
+    // A hundredth of a nat of evidence is far less than the data can tell.
+    let ascent = Ascent { max_evaluations: 60, gradient_tolerance: 1e-2, value_tolerance: 1e-4, max_step: 2.0 };
+    let summits = maximise(&starts, &bounds, ascent, |trials| trials.par_iter().map(|log| evaluate(log)).collect())?;
     let evaluations = summits.iter().map(|s| s.evaluations).sum();
     let best = summits.iter().reduce(|a, b| if b.value > a.value { b } else { a });
     let Some(best) = best.filter(|b| b.value.is_finite()) else {
@@ -197,9 +203,11 @@ pub fn fit(nodes: &Points, targets: &[f64], options: &FitOptions, warm: Option<&
             reason: "no start had a finite value".into(),
         });
     };
-    let (_, _, sigma2) = evaluate(&best.x)?;
+    let unit = Unit::new(&spread(&best.x), nodes, targets, options.jitter)?;
+    let sigma2 = unit.best_sigma2();
     let kernel = SquaredExponential::new(sigma2, spread(&best.x))?;
-    let gp = Gp::new(kernel, nodes.clone(), targets.to_vec(), options.jitter)?;
+    let factor = unit.factor.scaled(sigma2);
+    let gp = Gp::assemble(kernel, nodes.clone(), targets.to_vec(), unit.white, factor);
     let at_bound = best.x.iter().any(|l| *l <= low.ln() || *l >= high.ln());
     Ok(Fit { gp, objective: best.value, evaluations, at_bound })
 }

@@ -1,10 +1,12 @@
-//! Gaussian-process regression with the squared-exponential kernel and zero mean.
+//! Gaussian-process regression with the squared-exponential kernel and zero mean: `MATH.md` §1.
 
 mod fit;
 mod predict;
 
 pub use fit::{Fit, FitOptions, MarginalLikelihood, fit, log_marginal_likelihood};
-pub use predict::{Order, Prediction};
+pub use predict::Prediction;
+
+pub use crate::jets::Order;
 
 use crate::{
     error::{Error, Result},

@@ -1,4 +1,4 @@
-//! Posterior mean and variance with gradients and Hessians, for many points at once.
+//! Posterior mean and variance with gradients and Hessians, for many points at once: `MATH.md` §4.
 
 use std::f64::consts::SQRT_2;
 
@@ -7,22 +7,12 @@ use rayon::prelude::*;
 use crate::{
     error::Result,
     gp::Gp,
+    jets::Order,
     kernel::{Kernel, require_dims},
     linalg::{Matrix, transpose_mul},
     points::Points,
     simd::{dot, moments},
 };
-
-/// How many derivatives are wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Order {
-    /// Mean and variance.
-    Value,
-    /// … and their gradients.
-    Gradient,
-    /// … and their Hessians.
-    Hessian,
-}
 
 /// Posterior mean and variance at `q` points; what was not asked for is empty.
 #[derive(Debug, Clone, PartialEq, Default)]

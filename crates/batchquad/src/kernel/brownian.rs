@@ -24,7 +24,7 @@ use crate::error::{Error, Result, require_finite, require_positive};
 /// estimate is the product trapezoid rule.
 ///
 /// ```
-/// use batchquad::kernel::{Kernel, brownian::Brownian};
+/// use batchquad::kernel::{Brownian, Kernel};
 /// let kernel = Brownian::new(2.0, vec![-1.0])?;
 /// assert_eq!(kernel.value(&[0.25], &[0.5]), 2.0 * (1.0 + 0.25));
 /// # Ok::<(), batchquad::Error>(())

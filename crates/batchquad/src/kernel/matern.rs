@@ -52,7 +52,7 @@ impl Smoothness {
 /// only the product has closed-form integrals over a box.
 ///
 /// ```
-/// use batchquad::kernel::{Kernel, matern::{Matern, Smoothness}};
+/// use batchquad::kernel::{Kernel, Matern, Smoothness};
 /// let kernel = Matern::new(Smoothness::ThreeHalves, 2.0, vec![0.5])?;
 /// let s = 3_f64.sqrt() * 0.3 / 0.5;
 /// assert!((kernel.value(&[0.1], &[0.4]) - 2.0 * (1.0 + s) * (-s).exp()).abs() < 1e-15);

@@ -6,6 +6,10 @@ use crate::{
     measure::Jet,
 };
 
+/// How far apart two mirrored entries of a covariance may be, relative to the standard deviations: rounding of the user's own
+/// arithmetic, not a mistake in an entry.
+const SYMMETRY: f64 = 1e-12;
+
 /// The probability measure `N(b, S)` with full covariance.
 #[derive(Debug, Clone)]
 pub struct Gaussian {
@@ -13,45 +17,64 @@ pub struct Gaussian {
     covariance: Matrix,
     precision: Matrix,
     factor: Factor,
+    /// `−½ (d log 2π + log|S|)`.
+    log_norm: f64,
 }
 
 impl Gaussian {
-    /// `N(b, S)` from its mean and the rows of its covariance.
+    /// `N(b, S)` from its mean and the rows of its covariance. Cost: `d³`.
     ///
     /// # Errors
     /// [`Error::Length`], [`Error::Invalid`] for an empty mean, non-finite entries or an asymmetric covariance (beyond
     /// `10⁻¹²` of its diagonal), [`Error::NotPositiveDefinite`].
     pub fn new(mean: Vec<f64>, covariance: &[Vec<f64>]) -> Result<Self> {
+        Self::named("Gaussian measure", mean, covariance)
+    }
+
+    /// [`Gaussian::new`], with errors that speak of `what`.
+    pub(crate) fn named(what: &str, mean: Vec<f64>, covariance: &[Vec<f64>]) -> Result<Self> {
         let d = mean.len();
         if d == 0 {
-            return Err(Error::invalid("dimension of the Gaussian measure", d, "at least 1"));
+            return Err(Error::invalid(format!("dimension of the {what}"), d, "at least 1"));
         }
-        for &v in &mean {
-            require_finite("mean of the Gaussian measure", v)?;
+        for (i, &v) in mean.iter().enumerate() {
+            require_finite(&format!("mean[{i}] of the {what}"), v)?;
         }
         if covariance.len() != d {
-            return Err(Error::length("covariance of the Gaussian measure", d, covariance.len()));
+            return Err(Error::length(format!("covariance of the {what}"), d, covariance.len()));
         }
-        for row in covariance {
+        for (i, row) in covariance.iter().enumerate() {
             if row.len() != d {
-                return Err(Error::length("row of the covariance of the Gaussian measure", d, row.len()));
+                return Err(Error::length(format!("row {i} of the covariance of the {what}"), d, row.len()));
             }
-            for &v in row {
-                require_finite("covariance of the Gaussian measure", v)?;
+            for (j, &v) in row.iter().enumerate() {
+                require_finite(&format!("covariance[{i}][{j}] of the {what}"), v)?;
             }
         }
         for i in 0..d {
             for j in 0..i {
                 let (a, b) = (covariance[i][j], covariance[j][i]);
-                let size = (covariance[i][i].abs() * covariance[j][j].abs()).sqrt();
-                if (a - b).abs() > 1e-12 * size {
-                    let what = format!("covariance of the Gaussian measure at ({i}, {j}) and ({j}, {i})");
-                    return Err(Error::invalid(what, (a, b), "a symmetric matrix"));
+                let size = covariance[i][i].abs().sqrt() * covariance[j][j].abs().sqrt();
+                if (a - b).abs() > SYMMETRY * size {
+                    let expected = format!("{b:?}, the value of covariance[{j}][{i}]");
+                    return Err(Error::invalid(format!("covariance[{i}][{j}] of the {what}"), a, expected));
                 }
             }
         }
-        let covariance = Matrix::from_fn(d, d, |i, j| 0.5 * (covariance[i][j] + covariance[j][i]));
-        Self::from_parts(mean, covariance)
+        let covariance = Matrix::from_fn(d, d, |i, j| 0.5 * covariance[i][j] + 0.5 * covariance[j][i]);
+        let factor = Factor::exact(&format!("covariance of the {what}"), &covariance)?;
+        for i in 0..d {
+            // A pivot that is mere rounding of the diagonal stands for a singular matrix.
+            let pivot = factor.lower().get(i, i).powi(2);
+            if pivot <= f64::EPSILON * i as f64 * covariance.get(i, i) {
+                let what = format!("covariance of the {what}");
+                return Err(Error::NotPositiveDefinite { what, pivot: i, value: pivot });
+            }
+        }
+        let lower = factor.inverse_lower();
+        let precision = Matrix::from_fn(d, d, |i, j| lower.get(i.max(j), i.min(j)));
+        let log_norm = -0.5 * (d as f64 * std::f64::consts::TAU.ln() + factor.log_det());
+        Ok(Self { mean, covariance, precision, factor, log_norm })
     }
 
     /// `N(b, diag(variances))`.
@@ -74,13 +97,6 @@ impl Gaussian {
     /// [`Error::Invalid`] for dimension 0.
     pub fn standard(dim: usize) -> Result<Self> {
         Self::diagonal(vec![0.0; dim], &vec![1.0; dim])
-    }
-
-    fn from_parts(mean: Vec<f64>, covariance: Matrix) -> Result<Self> {
-        let factor = Factor::exact("covariance of the Gaussian measure", &covariance)?;
-        let lower = factor.inverse_lower();
-        let precision = Matrix::from_fn(mean.len(), mean.len(), |i, j| lower.get(i.max(j), i.min(j)));
-        Ok(Self { mean, covariance, precision, factor })
     }
 
     /// The dimension.
@@ -110,16 +126,29 @@ impl Gaussian {
         self.factor.lower_mul(u).iter().zip(&self.mean).map(|(l, b)| l + b).collect()
     }
 
+    /// `L⁻¹(x − b)`, the inverse of [`Gaussian::map_standard`].
+    ///
+    /// # Panics
+    /// When `x` has another dimension.
+    #[must_use]
+    pub fn to_standard(&self, x: &[f64]) -> Vec<f64> {
+        let centred: Vec<f64> = x.iter().zip(&self.mean).map(|(x, b)| x - b).collect();
+        self.factor.half_solve_vec(&centred)
+    }
+
+    /// `log |L|`.
+    pub(crate) fn half_log_det(&self) -> f64 {
+        0.5 * self.factor.log_det()
+    }
+
     /// `log N(x; b, S) = −½ (d log 2π + log|S| + |L⁻¹(x − b)|²)`. Cost: `d²`.
     ///
     /// # Panics
     /// When `x` has another dimension.
     #[must_use]
     pub fn log_density(&self, x: &[f64]) -> f64 {
-        let centred: Vec<f64> = x.iter().zip(&self.mean).map(|(x, b)| x - b).collect();
-        let white = self.factor.half_solve_vec(&centred);
-        let d = self.dim() as f64;
-        -0.5 * (d * std::f64::consts::TAU.ln() + self.factor.log_det() + white.iter().map(|v| v * v).sum::<f64>())
+        let white = self.to_standard(x);
+        self.log_norm - 0.5 * white.iter().map(|v| v * v).sum::<f64>()
     }
 
     /// [`Gaussian::log_density`] with its gradient `−S⁻¹(x − b)` and Hessian `−S⁻¹`. Cost: `d²`.
@@ -128,10 +157,19 @@ impl Gaussian {
     /// When `x` has another dimension.
     #[must_use]
     pub fn log_density_jet(&self, x: &[f64]) -> Jet {
-        let centred: Vec<f64> = x.iter().zip(&self.mean).map(|(x, b)| x - b).collect();
-        let gradient = self.precision.mul_vec(&centred).iter().map(|v| -v).collect();
         let d = self.dim();
+        let mut gradient = vec![0.0; d];
+        let mut square = 0.0;
+        for j in 0..d {
+            let centred = x[j] - self.mean[j];
+            for (g, p) in gradient.iter_mut().zip(self.precision.col(j)) {
+                *g -= p * centred;
+            }
+        }
+        for j in 0..d {
+            square -= gradient[j] * (x[j] - self.mean[j]);
+        }
         let hessian = (0..d * d).map(|i| -self.precision.get(i / d, i % d)).collect();
-        Jet { value: self.log_density(x), gradient, hessian }
+        Jet { value: self.log_norm - 0.5 * square, gradient, hessian }
     }
 }

@@ -67,6 +67,9 @@ impl Mixture {
     /// When `x` has another dimension.
     #[must_use]
     pub fn log_density_jet(&self, x: &[f64]) -> Jet {
+        if let [(_, only)] = &self.components[..] {
+            return only.log_density_jet(x);
+        }
         let jets: Vec<Jet> = self.components.iter().map(|(_, g)| g.log_density_jet(x)).collect();
         let terms: Vec<f64> = self.components.iter().zip(&jets).map(|((w, _), j)| w.ln() + j.value).collect();
         let value = log_sum_exp(&terms);

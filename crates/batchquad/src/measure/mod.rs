@@ -1,4 +1,4 @@
-//! Reference measures: what an integrand is integrated against.
+//! Reference measures: what an integrand is integrated against. `MATH.md` §6.
 
 mod gaussian;
 mod mixture;
@@ -6,6 +6,7 @@ mod uniform_box;
 
 pub use gaussian::Gaussian;
 pub use mixture::Mixture;
+pub(crate) use mixture::log_sum_exp;
 pub use uniform_box::UniformBox;
 
 /// A function's value, gradient and Hessian at one point.

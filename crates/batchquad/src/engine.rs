@@ -1,0 +1,439 @@
+//! Ask, apply, estimate: the bridge between beliefs on one side and journal and evaluators on the other.
+//!
+//! The state is the fold of the run's events ([`Ledger`]); a live run and a resumed one go through the same [`Engine::apply`].
+//! [`Engine::ask`] changes nothing: it gives the event to be recorded.
+
+use std::{cell::OnceCell, collections::BTreeMap};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    design::InitialDesign,
+    error::{Error, Result},
+    estimate::Estimate,
+    gp::FitOptions,
+    journal::{Applied, Asked, Event, Header, Ledger},
+    kernel::SquaredExponential,
+    measure::{Gaussian, Mixture},
+    points::Points,
+    prior::Prior,
+    rng::job_seed,
+    settings::{OnFailure, Settings, initial_size},
+    surrogate::Surrogate,
+    types::{Job, JobId, Outcome},
+};
+
+/// What a batch was chosen from: recorded with it, so that a resumed run need not work it out again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Basis {
+    /// The latent coordinates of the jobs, in order.
+    latent: Vec<Vec<f64>>,
+    /// The belief; none for an initial design.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    belief: Option<Believed>,
+    /// How many points are space-filling because the acquisition had none to offer.
+    #[serde(default)]
+    fallbacks: usize,
+}
+
+/// The state of a belief: hyperparameters, estimate, repairs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Believed {
+    /// How many values it rests on.
+    pub values: usize,
+    /// A checksum of those values and of the model: hyperparameters are found once for the same data.
+    fingerprint: u32,
+    /// The variance `σ²` of the kernel, in units of the scaled integrand.
+    pub sigma2: f64,
+    /// The lengthscales, in latent coordinates.
+    pub lengthscales: Vec<f64>,
+    /// How many values the last search from several starts had.
+    searched: usize,
+    /// `log Z`; absent where no positive mean was found.
+    pub log_z: Option<f64>,
+    /// Its standard deviation.
+    pub log_z_sd: Option<f64>,
+    /// Numerical repairs behind it.
+    #[serde(default)]
+    pub repairs: Repairs,
+}
+
+/// Numerical repairs, counted.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Repairs {
+    /// Rungs of the jitter ladder climbed beyond the first.
+    pub jitter_rungs: usize,
+    /// The largest number added to the diagonal of the kernel matrix, relative to `σ²`.
+    pub largest_jitter: f64,
+    /// Whether the integral's variance was raised to its own rounding error.
+    pub clamped_variance: bool,
+    /// Whether a lengthscale ended at the bound of its search.
+    pub lengthscale_at_bound: bool,
+}
+
+/// One line of a run's history: what was believed when a batch had come in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Round {
+    /// How many batches had been asked.
+    pub batches: usize,
+    /// The belief then.
+    pub belief: Believed,
+}
+
+/// A belief with the state that describes it.
+#[derive(Debug, Clone)]
+pub struct Current {
+    /// The belief about the integrand, in latent coordinates.
+    pub surrogate: Surrogate,
+    /// The belief about the evidence.
+    pub estimate: Estimate,
+    /// Hyperparameters and repairs.
+    pub believed: Believed,
+}
+
+/// The state of a run and all that can be asked of it.
+#[derive(Debug)]
+pub struct Engine {
+    prior: Prior,
+    settings: Settings,
+    ledger: Ledger,
+    latent: BTreeMap<JobId, Vec<f64>>,
+    last: Option<Believed>,
+    history: Vec<Round>,
+    fallbacks: usize,
+    current: OnceCell<Current>,
+}
+
+/// While there are at most this many values, every refit searches from several starts; later only when they have grown by half.
+/// `MATH.md` §8.
+const CHEAP: usize = 40;
+
+impl Engine {
+    /// A run in memory, in which nothing has happened yet.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for settings out of range.
+    pub fn new(prior: Prior, settings: Settings, seed: u64) -> Result<Self> {
+        let header = Header::new(prior.names().to_vec(), seed, Value::Null, to_map(&settings)?)?;
+        Self::from_ledger(prior, Ledger::new(header))
+    }
+
+    /// A run from its ledger: settings are the ledger's.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for settings or batches that cannot be read, [`Error::Length`] for a prior of another dimension.
+    pub fn from_ledger(prior: Prior, ledger: Ledger) -> Result<Self> {
+        if prior.dim() != ledger.header().dim() {
+            return Err(Error::length("prior", ledger.header().dim(), prior.dim()));
+        }
+        let mut engine = Self {
+            prior,
+            settings: read_settings(ledger.settings())?,
+            latent: BTreeMap::new(),
+            last: None,
+            history: Vec::new(),
+            fallbacks: 0,
+            current: OnceCell::new(),
+            ledger,
+        };
+        for (batches, asked) in engine.ledger.batches().to_vec().iter().enumerate() {
+            engine.take_basis(asked, batches)?;
+        }
+        Ok(engine)
+    }
+
+    /// What an event would do, without doing it.
+    ///
+    /// # Errors
+    /// As [`Ledger::judge`]; [`Error::Invalid`] for a batch or settings that cannot be read.
+    pub fn judge(&self, event: &Event) -> Result<Applied> {
+        match event {
+            Event::Asked(asked) => read_basis(asked).map(|_| ())?,
+            Event::Settings { changes } => {
+                let mut settings = self.ledger.settings().clone();
+                settings.extend(changes.clone());
+                read_settings(&settings).map(|_| ())?;
+            }
+            _ => {}
+        }
+        self.ledger.judge(event)
+    }
+
+    /// Takes in an event.
+    ///
+    /// # Errors
+    /// As [`Engine::judge`]; the state is then as it was.
+    pub fn apply(&mut self, event: &Event) -> Result<Applied> {
+        let applied = self.judge(event)?;
+        self.ledger.apply(event)?;
+        match event {
+            Event::Asked(asked) => self.take_basis(asked, self.ledger.batches().len() - 1)?,
+            Event::Settings { .. } => self.settings = read_settings(self.ledger.settings())?,
+            _ => {}
+        }
+        if !matches!(event, Event::Asked(_) | Event::Note { .. }) {
+            self.current = OnceCell::new();
+        }
+        Ok(applied)
+    }
+
+    /// Remembers what a batch was chosen from; `batches` had been asked before it.
+    fn take_basis(&mut self, asked: &Asked, batches: usize) -> Result<()> {
+        let basis = read_basis(asked)?;
+        for (job, latent) in asked.jobs.iter().zip(basis.latent) {
+            self.latent.insert(job.id, latent);
+        }
+        if let Some(belief) = basis.belief {
+            self.history.push(Round { batches, belief: belief.clone() });
+            self.last = Some(belief);
+        }
+        self.fallbacks += basis.fallbacks;
+        Ok(())
+    }
+
+    /// Chooses up to `n` further points, with everything that is still being evaluated as pending, and gives the event that
+    /// records them. Nothing changes until that event is applied; asking twice gives the same answer.
+    ///
+    /// The first points are the initial design. When it is used up before any finite value is known, it goes on.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for `n = 0`; numerical errors when no belief can be formed.
+    pub fn ask(&self, n: usize) -> Result<Asked> {
+        if n == 0 {
+            return Err(Error::invalid("number of points to ask", n, "at least 1"));
+        }
+        let asked = self.ledger.entries().len();
+        let initial = self.initial_size();
+        let (points, belief, fallbacks) = if asked < initial || !self.has_value() {
+            let n = if asked < initial { n.min(initial - asked) } else { n };
+            let design = self.settings.initial_design.latent(self.prior.dim(), asked + n, self.seed())?;
+            let rows: Vec<&[f64]> = (asked..asked + n).map(|i| design.row(i)).collect();
+            (Points::from_rows(&rows)?, None, 0)
+        } else {
+            let current = self.current()?;
+            let search = self.settings.search(self.seed(), asked as u64);
+            let chosen = self.settings.batch_rule.select(&current.surrogate, &self.avoided()?, n, search)?;
+            (chosen.points, Some(current.believed.clone()), chosen.fallbacks)
+        };
+        let first = self.ledger.next_id().0;
+        let mut jobs = Vec::new();
+        for (k, u) in points.rows().enumerate() {
+            let id = JobId(first + k as u64);
+            jobs.push(Job { id, theta: self.prior.to_theta(u)?, seed: job_seed(self.seed(), id) });
+        }
+        let basis = Basis { latent: points.rows().map(<[f64]>::to_vec).collect(), belief, fallbacks };
+        let info = serde_json::to_value(basis)
+            .map_err(|e| Error::Numerical { what: "record of a batch".into(), reason: e.to_string() })?;
+        Ok(Asked { jobs, seconds: 0.0, info })
+    }
+
+    /// The belief given all values so far, with its estimate of the evidence. Worked out once and kept until an event arrives.
+    ///
+    /// # Errors
+    /// [`Error::NoFiniteValue`] when there is nothing to integrate yet; numerical errors when no belief can be formed.
+    pub fn current(&self) -> Result<&Current> {
+        if let Some(current) = self.current.get() {
+            return Ok(current);
+        }
+        let current = self.believe()?;
+        Ok(self.current.get_or_init(|| current))
+    }
+
+    fn believe(&self) -> Result<Current> {
+        let (nodes, logs) = self.data()?;
+        let measure: Mixture = Gaussian::standard(self.prior.dim())?.into();
+        let (model, options) = (self.settings.surrogate, self.settings.fit_options());
+        let fingerprint = fingerprint(&self.settings, &nodes, &logs);
+        let last = self.last.as_ref();
+        let kernel = last.map(|b| SquaredExponential::new(b.sigma2, b.lengthscales.clone())).transpose()?;
+        let known = last.filter(|b| b.fingerprint == fingerprint);
+        let searched = last.map_or(0, |b| b.searched);
+        let search = nodes.len() <= CHEAP || 2 * nodes.len() >= 3 * searched;
+        let (surrogate, at_bound, searched) = match (known, kernel) {
+            (Some(b), Some(kernel)) => {
+                let known = Surrogate::with_kernel(model, measure, &nodes, &logs, kernel, options.jitter)?;
+                (known, b.repairs.lengthscale_at_bound, searched)
+            }
+            (_, kernel) => {
+                let starts = if search { options.starts } else { Vec::new() };
+                let options = FitOptions { starts, ..options };
+                let found = Surrogate::fit(model, measure, &nodes, &logs, &options, kernel.as_ref())?;
+                let at_bound = found.at_bound();
+                (found, at_bound, if search { nodes.len() } else { searched })
+            }
+        };
+        let estimate = surrogate.estimate()?;
+        let kernel = surrogate.gp().kernel();
+        let believed = Believed {
+            values: nodes.len(),
+            fingerprint,
+            sigma2: kernel.sigma2(),
+            lengthscales: kernel.lengthscales().to_vec(),
+            searched,
+            log_z: Some(estimate.log_z).filter(|v| v.is_finite()),
+            log_z_sd: Some(estimate.log_z_sd).filter(|v| v.is_finite()),
+            repairs: Repairs {
+                jitter_rungs: surrogate.gp().factor().repairs(),
+                largest_jitter: surrogate.gp().factor().largest_jitter() / kernel.sigma2(),
+                clamped_variance: estimate.clamped,
+                lengthscale_at_bound: at_bound,
+            },
+        };
+        Ok(Current { surrogate, estimate, believed })
+    }
+
+    /// Nodes in latent coordinates with their log-likelihoods: imported rows first, then jobs by id.
+    fn data(&self) -> Result<(Points, Vec<f64>)> {
+        let (mut rows, mut logs) = (Vec::new(), Vec::new());
+        for row in self.ledger.imported() {
+            rows.push(self.prior.to_latent(&row.theta)?);
+            logs.push(row.log_likelihood.get());
+        }
+        for entry in self.ledger.entries() {
+            let value = match entry.answer.as_ref().map(|told| &told.outcome) {
+                Some(Outcome::Value(value)) => *value,
+                Some(Outcome::Failed { .. }) if self.settings.on_failure == OnFailure::AsZero => f64::NEG_INFINITY,
+                _ => continue,
+            };
+            rows.push(self.latent_of(entry.job.id)?.to_vec());
+            logs.push(value);
+        }
+        if !logs.iter().any(|l| l.is_finite()) {
+            return Err(Error::NoFiniteValue { count: logs.len() });
+        }
+        Ok((Points::from_rows(&rows)?, logs))
+    }
+
+    fn has_value(&self) -> bool {
+        let finite = |v: f64| v.is_finite();
+        self.ledger.values().any(|(_, v)| finite(v))
+            || self.ledger.imported().iter().any(|r| finite(r.log_likelihood.get()))
+    }
+
+    /// Points that must not be asked again: those being evaluated, and those that failed for good.
+    fn avoided(&self) -> Result<Points> {
+        let zero = self.settings.on_failure == OnFailure::AsZero;
+        let mut flat = Vec::new();
+        for entry in self.ledger.entries() {
+            let failed = entry.answer.is_some() && entry.value().is_none();
+            if entry.is_pending() || (failed && !zero) {
+                flat.extend_from_slice(self.latent_of(entry.job.id)?);
+            }
+        }
+        Points::new(self.prior.dim(), flat)
+    }
+
+    /// The latent coordinates of a job.
+    ///
+    /// # Errors
+    /// [`Error::UnknownJob`].
+    pub fn latent_of(&self, id: JobId) -> Result<&[f64]> {
+        self.latent.get(&id).map(Vec::as_slice).ok_or(Error::UnknownJob { id })
+    }
+
+    /// How many points the initial design has: none are needed when values were imported.
+    #[must_use]
+    pub fn initial_size(&self) -> usize {
+        let wanted = self.settings.initial_size.unwrap_or_else(|| initial_size(self.prior.dim()));
+        wanted.saturating_sub(self.ledger.imported().len())
+    }
+
+    /// The seed of the run.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.ledger.header().seed()
+    }
+
+    /// The prior.
+    #[must_use]
+    pub fn prior(&self) -> &Prior {
+        &self.prior
+    }
+
+    /// The settings as they are now.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// All that has happened.
+    #[must_use]
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// What was believed each time a batch was chosen.
+    #[must_use]
+    pub fn history(&self) -> &[Round] {
+        &self.history
+    }
+
+    /// The share of the prior's mass that lies within a lengthscale of a point whose evaluation failed and nearer to it than to any
+    /// value: what the belief knows nothing about, from 4096 space-filling points.
+    ///
+    /// # Errors
+    /// As [`Engine::current`].
+    pub fn excluded_mass(&self) -> Result<f64> {
+        let gp = self.current()?.surrogate.gp();
+        let mut excluded = Vec::new();
+        for entry in self.ledger.entries().filter(|e| !e.is_pending() && e.value().is_none()) {
+            excluded.push(self.latent_of(entry.job.id)?);
+        }
+        if excluded.is_empty() || self.settings.on_failure == OnFailure::AsZero {
+            return Ok(0.0);
+        }
+        let square = |x: &[f64], y: &[f64]| -> f64 {
+            x.iter().zip(y).zip(gp.kernel().lengthscales()).map(|((x, y), l)| ((x - y) / l).powi(2)).sum()
+        };
+        let probes = InitialDesign::Sobol.latent(self.prior.dim(), 4096, self.seed())?;
+        let lost = probes.rows().filter(|x| {
+            let near = excluded.iter().map(|e| square(x, e)).fold(f64::INFINITY, f64::min);
+            near < 1.0 && gp.nodes().rows().all(|n| square(x, n) > near)
+        });
+        Ok(lost.count() as f64 / 4096.0)
+    }
+
+    /// How many points were space-filling because the acquisition had none to offer.
+    #[must_use]
+    pub fn fallbacks(&self) -> usize {
+        self.fallbacks
+    }
+}
+
+/// A checksum of all that hyperparameters depend on.
+fn fingerprint(settings: &Settings, nodes: &Points, logs: &[f64]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(format!("{:?} {:?}", settings.surrogate, settings.kernel).as_bytes());
+    for v in nodes.as_slice().iter().chain(logs) {
+        hasher.update(&v.to_bits().to_le_bytes());
+    }
+    hasher.finalize()
+}
+
+/// Settings as a JSON object.
+pub(crate) fn to_map(settings: &Settings) -> Result<serde_json::Map<String, Value>> {
+    settings.validate()?;
+    match serde_json::to_value(settings) {
+        Ok(Value::Object(map)) => Ok(map),
+        _ => Err(Error::invalid("settings", settings, "values that JSON can hold")),
+    }
+}
+
+fn read_basis(asked: &Asked) -> Result<Basis> {
+    let basis: Basis = serde_json::from_value(asked.info.clone())
+        .map_err(|e| Error::invalid("basis of a batch", e.to_string(), "what `ask` recorded"))?;
+    if basis.latent.len() == asked.jobs.len() {
+        Ok(basis)
+    } else {
+        Err(Error::length("latent points of a batch", asked.jobs.len(), basis.latent.len()))
+    }
+}
+
+fn read_settings(map: &serde_json::Map<String, Value>) -> Result<Settings> {
+    let settings: Settings = serde_json::from_value(Value::Object(map.clone()))
+        .map_err(|e| Error::invalid("settings", e.to_string(), "settings of this release"))?;
+    settings.validate()?;
+    Ok(settings)
+}

@@ -1,0 +1,220 @@
+//! Threads that take jobs from one queue: what both evaluators share.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+
+use super::{Finished, text};
+use crate::error::{Error, Result};
+use crate::types::{FailureKind, Job, Outcome};
+
+/// A request to stop, shared by everybody who can make it and everybody who heeds it.
+///
+/// Raised once, commands are asked to end (SIGTERM) and killed after their grace; raised again, they are killed at once.
+/// It is one atomic counter, so raising it is allowed in a signal handler.
+#[derive(Debug, Clone, Default)]
+pub struct Interrupt(Arc<AtomicU8>);
+
+impl Interrupt {
+    /// Asks to stop; a second time, to stop at once.
+    pub fn raise(&self) {
+        // Saturating, so that an impatient user cannot wrap it around to "go on". The closure never declines.
+        let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |level| Some(level.saturating_add(1)));
+    }
+
+    /// Whether it was raised.
+    #[must_use]
+    pub fn is_raised(&self) -> bool {
+        self.0.load(Ordering::SeqCst) > 0
+    }
+
+    /// Whether it was raised twice.
+    #[must_use]
+    pub fn is_urgent(&self) -> bool {
+        self.0.load(Ordering::SeqCst) > 1
+    }
+
+    /// Asks to stop without making an earlier request urgent.
+    pub(super) fn raise_once(&self) {
+        self.0.fetch_max(1, Ordering::SeqCst);
+    }
+}
+
+/// What a worker makes of a job.
+pub(super) struct Evaluated {
+    pub outcome: Outcome,
+    pub attempts: u32,
+    pub stderr_tail: String,
+}
+
+/// The part of a worker that differs between evaluators.
+pub(super) trait Work: Send + 'static {
+    /// Evaluates one job; `None` when interrupted.
+    fn run(&mut self, job: &Job) -> Result<Option<Evaluated>>;
+
+    /// How often [`rest`](Self::rest) is to be called while there is nothing to do.
+    fn rest_every(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Looks after whatever lives between jobs.
+    fn rest(&mut self) {}
+}
+
+enum Event {
+    Finished(Finished),
+    /// Given up after an interrupt.
+    Abandoned,
+    /// The likelihood cannot be run at all.
+    Broken(Error),
+}
+
+/// Worker threads, their queue and their results.
+pub(super) struct Pool {
+    queue: Option<Sender<Job>>,
+    events: Receiver<Event>,
+    threads: Vec<JoinHandle<()>>,
+    workers: usize,
+    in_flight: usize,
+    interrupt: Interrupt,
+}
+
+/// More threads than any machine serves; beyond it a typing error is the likely cause.
+const MOST_WORKERS: usize = 4096;
+
+impl Pool {
+    /// `workers` threads, each with the [`Work`] that `make` returns for its number.
+    pub fn new<W: Work>(workers: usize, interrupt: Interrupt, make: impl Fn(usize) -> W) -> Result<Self> {
+        if !(1..=MOST_WORKERS).contains(&workers) {
+            return Err(Error::invalid("number of workers", workers, format!("1 to {MOST_WORKERS}")));
+        }
+        let (queue, jobs) = unbounded();
+        let (results, events) = unbounded();
+        let mut pool = Self { queue: Some(queue), events, threads: vec![], workers, in_flight: 0, interrupt };
+        for worker in 0..workers {
+            let (work, jobs, results, interrupt) =
+                (make(worker), jobs.clone(), results.clone(), pool.interrupt.clone());
+            let thread = std::thread::Builder::new()
+                .name(format!("batchquad-{worker}"))
+                .spawn(move || serve(worker, work, &jobs, &results, &interrupt))
+                .map_err(|e| Error::invalid("number of workers", workers, format!("as many as can be started: {e}")))?;
+            pool.threads.push(thread);
+        }
+        Ok(pool)
+    }
+
+    pub fn submit(&mut self, job: Job) -> Result<()> {
+        let stopped = || Error::Invalid {
+            what: "evaluator".into(),
+            value: "stopped".into(),
+            expected: "one that was neither interrupted nor shut down".into(),
+        };
+        let queue = self.queue.as_ref().filter(|_| !self.interrupt.is_raised()).ok_or_else(stopped)?;
+        queue.send(job).map_err(|_| stopped())?;
+        self.in_flight += 1;
+        Ok(())
+    }
+
+    pub fn wait(&mut self, timeout: Duration) -> Result<Option<Finished>> {
+        // Longer than a year is for ever, and cannot overflow the clock.
+        let deadline = Instant::now() + timeout.min(Duration::from_secs(366 * 86_400));
+        while self.in_flight > 0 {
+            match self.events.recv_deadline(deadline) {
+                Err(RecvTimeoutError::Timeout) => break,
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.in_flight = 0;
+                    return Err(Error::invalid("evaluator", "without workers", "at least one that is alive"));
+                }
+                Ok(event) => {
+                    self.in_flight -= 1;
+                    match event {
+                        Event::Finished(finished) => return Ok(Some(finished)),
+                        Event::Broken(error) => return Err(error),
+                        Event::Abandoned => {}
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    pub fn workers(&self) -> usize {
+        self.workers
+    }
+
+    pub fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    pub fn interrupt(&self) -> Interrupt {
+        self.interrupt.clone()
+    }
+
+    /// Gives up everything in flight and closes the queue, which ends the threads as soon as they come back to it.
+    pub fn close(&mut self) {
+        self.interrupt.raise_once();
+        self.queue = None;
+        self.in_flight = 0;
+    }
+
+    /// Waits for the threads to end; only for workers that heed the interrupt within bounded time.
+    #[cfg(unix)]
+    pub fn join(&mut self) {
+        for thread in self.threads.drain(..) {
+            // Panics of the work are caught where it is called, so there is nothing to learn from the result.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve(worker: usize, mut work: impl Work, jobs: &Receiver<Job>, results: &Sender<Event>, interrupt: &Interrupt) {
+    while let Some(job) = next(&mut work, jobs) {
+        let event = if interrupt.is_raised() { Event::Abandoned } else { evaluate(worker, &mut work, &job) };
+        if results.send(event).is_err() {
+            break;
+        }
+    }
+}
+
+fn next(work: &mut impl Work, jobs: &Receiver<Job>) -> Option<Job> {
+    let Some(period) = work.rest_every() else { return jobs.recv().ok() };
+    loop {
+        match jobs.recv_timeout(period) {
+            Ok(job) => return Some(job),
+            Err(RecvTimeoutError::Timeout) => work.rest(),
+            Err(RecvTimeoutError::Disconnected) => return None,
+        }
+    }
+}
+
+fn evaluate(worker: usize, work: &mut impl Work, job: &Job) -> Event {
+    let start = Instant::now();
+    let run = catch_unwind(AssertUnwindSafe(|| work.run(job))).unwrap_or_else(|panic| {
+        let outcome = Outcome::Failed { kind: FailureKind::Exception, message: panic_message(panic.as_ref()) };
+        // Dropping a payload can panic in its turn; leaking it is the only way not to lose the worker.
+        std::mem::forget(panic);
+        Ok(Some(Evaluated { outcome, attempts: 1, stderr_tail: String::new() }))
+    });
+    match run {
+        Err(error) => Event::Broken(error),
+        Ok(None) => Event::Abandoned,
+        Ok(Some(Evaluated { outcome, attempts, stderr_tail })) => {
+            let seconds = start.elapsed().as_secs_f64();
+            Event::Finished(Finished { id: job.id, outcome, attempts, seconds, worker, stderr_tail })
+        }
+    }
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let message = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("(its payload is not text)");
+    format!("the likelihood panicked: {}", text::one_line(message))
+}

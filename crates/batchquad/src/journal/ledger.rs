@@ -1,0 +1,317 @@
+//! The state of a run: the fold of its events.
+
+use super::event::{Asked, Event, Retried, Row, Told};
+use super::header::Header;
+use crate::error::{Error, Result};
+use crate::types::{FailureKind, Job, JobId, Outcome};
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What an event did, or would do, to a [`Ledger`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Applied {
+    /// It counts.
+    Counted,
+    /// It was known already: nothing changes and there is no need to record it.
+    Repeated,
+    /// A value for a job that had failed: it counts from now on.
+    Replaced,
+    /// A different value for a job that has one: kept and flagged, the first value counts.
+    Conflict,
+    /// A failure of a job that has its answer: kept, the answer stands.
+    Kept,
+}
+
+/// An attempt that gave no number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The attempt, counted from one.
+    pub attempt: u32,
+    /// Its kind.
+    pub kind: FailureKind,
+    /// What happened, for a person.
+    pub message: String,
+}
+
+/// A job and all that is known about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The job.
+    pub job: Job,
+    /// The answer that counts; `None` while the job is pending.
+    pub answer: Option<Told>,
+    /// Attempts that failed, apart from the answer, in order of arrival.
+    pub failures: Vec<Failure>,
+    /// Answers with another value than the one that counts, in order of arrival.
+    pub conflicts: Vec<Told>,
+    /// The highest number of an attempt that has ended.
+    pub attempts: u32,
+    /// How many leases have expired.
+    pub expired: u32,
+}
+
+impl Entry {
+    fn new(job: Job) -> Self {
+        Self { job, answer: None, failures: Vec::new(), conflicts: Vec::new(), attempts: 0, expired: 0 }
+    }
+
+    /// Whether it has no answer yet.
+    #[must_use]
+    pub fn is_pending(&self) -> bool {
+        self.answer.is_none()
+    }
+
+    /// The log-likelihood that counts, if there is one.
+    #[must_use]
+    pub fn value(&self) -> Option<f64> {
+        match self.answer.as_ref()?.outcome {
+            Outcome::Value(value) => Some(value),
+            Outcome::Failed { .. } => None,
+        }
+    }
+
+    fn judge(&self, told: &Told) -> Applied {
+        match (self.answer.as_ref().map(|answer| &answer.outcome), &told.outcome) {
+            (None, _) => Applied::Counted,
+            (Some(Outcome::Value(first)), Outcome::Value(value)) if first == value => Applied::Repeated,
+            (Some(Outcome::Value(_)), Outcome::Value(value)) => {
+                let known = self.conflicts.iter().any(|told| told.outcome == Outcome::Value(*value));
+                if known { Applied::Repeated } else { Applied::Conflict }
+            }
+            (Some(Outcome::Failed { .. }), Outcome::Value(_)) => Applied::Replaced,
+            (Some(first), Outcome::Failed { kind, message }) => {
+                let known = *first == told.outcome
+                    || self
+                        .failures
+                        .iter()
+                        .any(|f| f.attempt == told.attempt && f.kind == *kind && f.message == *message);
+                if known { Applied::Repeated } else { Applied::Kept }
+            }
+        }
+    }
+
+    fn apply(&mut self, told: &Told) -> Applied {
+        let applied = self.judge(told);
+        match applied {
+            Applied::Counted => self.answer = Some(told.clone()),
+            Applied::Replaced => {
+                let failed = self.answer.replace(told.clone());
+                self.failures.extend(failed.and_then(failure));
+            }
+            Applied::Conflict => self.conflicts.push(told.clone()),
+            Applied::Kept => self.failures.extend(failure(told.clone())),
+            Applied::Repeated => {}
+        }
+        self.attempts = self.attempts.max(told.attempt);
+        applied
+    }
+}
+
+fn failure(told: Told) -> Option<Failure> {
+    match told.outcome {
+        Outcome::Failed { kind, message } => Some(Failure { attempt: told.attempt, kind, message }),
+        Outcome::Value(_) => None,
+    }
+}
+
+/// The state of a run.
+///
+/// A live run and a resumed one get here by the same [`Ledger::apply`]. Everything is kept by job id, so the order in which
+/// the answers to different jobs arrive leaves no trace.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ledger {
+    header: Header,
+    settings: Map<String, Value>,
+    entries: BTreeMap<JobId, Entry>,
+    batches: Vec<Asked>,
+    imported: Vec<Row>,
+    imported_bits: BTreeSet<Vec<u64>>,
+    notes: Vec<String>,
+}
+
+impl Ledger {
+    /// A run in which nothing has happened yet.
+    #[must_use]
+    pub fn new(header: Header) -> Self {
+        Self {
+            settings: header.settings().clone(),
+            header,
+            entries: BTreeMap::new(),
+            batches: Vec::new(),
+            imported: Vec::new(),
+            imported_bits: BTreeSet::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// What `event` would do, without doing it.
+    ///
+    /// # Errors
+    /// [`Error::UnknownJob`] for a job that was never asked, [`Error::NonFiniteValue`] for an answer of NaN or +∞,
+    /// [`Error::NonFinitePoint`], [`Error::Length`] for a point of the wrong dimension, [`Error::Invalid`] for ids that do
+    /// not increase. The ledger is as it was.
+    pub fn judge(&self, event: &Event) -> Result<Applied> {
+        match event {
+            Event::Told(told) => {
+                let entry = self.entry(told.id)?;
+                if let Outcome::Value(value) = told.outcome
+                    && (value.is_nan() || value == f64::INFINITY)
+                {
+                    let index = usize::try_from(told.id.0).unwrap_or(usize::MAX);
+                    return Err(Error::NonFiniteValue { index, point: entry.job.theta.clone(), value });
+                }
+                event.validate()?;
+                Ok(entry.judge(told))
+            }
+            Event::Asked(asked) => {
+                event.validate()?;
+                let mut next = self.next_id();
+                for job in &asked.jobs {
+                    self.require_dim(|| format!("point of job {}", job.id), &job.theta)?;
+                    // The last number is never used, so that there is always a next one.
+                    if job.id < next || job.id.0 == u64::MAX {
+                        let expected = format!("at least {next} and below {}", u64::MAX);
+                        return Err(Error::invalid("id of a new job", job.id.0, expected));
+                    }
+                    next = JobId(job.id.0 + 1);
+                }
+                Ok(Applied::Counted)
+            }
+            Event::Retried(retried) => {
+                let entry = self.entry(retried.id)?;
+                let known = entry.failures.iter().any(|failure| failure.attempt == retried.attempt);
+                Ok(if known { Applied::Repeated } else { Applied::Counted })
+            }
+            Event::LeaseExpired { id } => {
+                let pending = self.entry(*id)?.is_pending();
+                Ok(if pending { Applied::Counted } else { Applied::Repeated })
+            }
+            Event::Imported { rows } => {
+                event.validate()?;
+                for (i, row) in rows.iter().enumerate() {
+                    self.require_dim(|| format!("imported point {i}"), &row.theta)?;
+                }
+                let known = rows.iter().all(|row| self.imported_bits.contains(&bits(row)));
+                Ok(if known { Applied::Repeated } else { Applied::Counted })
+            }
+            Event::Settings { changes } => {
+                let known = changes.iter().all(|(key, value)| self.settings.get(key) == Some(value));
+                Ok(if known { Applied::Repeated } else { Applied::Counted })
+            }
+            Event::Note { .. } => Ok(Applied::Counted),
+        }
+    }
+
+    /// Takes in an event.
+    ///
+    /// # Errors
+    /// As [`Ledger::judge`].
+    pub fn apply(&mut self, event: &Event) -> Result<Applied> {
+        let applied = self.judge(event)?;
+        if applied == Applied::Repeated {
+            return Ok(applied);
+        }
+        match event {
+            Event::Told(told) => {
+                self.entry_mut(told.id)?.apply(told);
+            }
+            Event::Asked(asked) => {
+                self.entries.extend(asked.jobs.iter().map(|job| (job.id, Entry::new(job.clone()))));
+                self.batches.push(asked.clone());
+            }
+            Event::Retried(Retried { id, attempt, failure, message }) => {
+                let entry = self.entry_mut(*id)?;
+                entry.failures.push(Failure { attempt: *attempt, kind: *failure, message: message.clone() });
+                entry.attempts = entry.attempts.max(*attempt);
+            }
+            Event::LeaseExpired { id } => self.entry_mut(*id)?.expired += 1,
+            Event::Imported { rows } => {
+                for row in rows {
+                    if self.imported_bits.insert(bits(row)) {
+                        self.imported.push(row.clone());
+                    }
+                }
+            }
+            Event::Settings { changes } => self.settings.extend(changes.clone()),
+            Event::Note { text } => self.notes.push(text.clone()),
+        }
+        Ok(applied)
+    }
+
+    /// What the run is about.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The settings as last changed.
+    #[must_use]
+    pub fn settings(&self) -> &Map<String, Value> {
+        &self.settings
+    }
+
+    /// All jobs, by increasing id.
+    pub fn entries(&self) -> impl ExactSizeIterator<Item = &Entry> {
+        self.entries.values()
+    }
+
+    /// The job `id`.
+    ///
+    /// # Errors
+    /// [`Error::UnknownJob`].
+    pub fn entry(&self, id: JobId) -> Result<&Entry> {
+        self.entries.get(&id).ok_or(Error::UnknownJob { id })
+    }
+
+    /// The jobs without an answer, by increasing id.
+    pub fn pending(&self) -> impl Iterator<Item = &Job> {
+        self.entries().filter(|entry| entry.is_pending()).map(|entry| &entry.job)
+    }
+
+    /// The jobs with a value, by increasing id.
+    pub fn values(&self) -> impl Iterator<Item = (&Job, f64)> {
+        self.entries().filter_map(|entry| Some((&entry.job, entry.value()?)))
+    }
+
+    /// The jobs for which different values were told, by increasing id.
+    pub fn conflicts(&self) -> impl Iterator<Item = &Entry> {
+        self.entries().filter(|entry| !entry.conflicts.is_empty())
+    }
+
+    /// The evaluations made elsewhere, in order; a row that was imported twice is there once.
+    #[must_use]
+    pub fn imported(&self) -> &[Row] {
+        &self.imported
+    }
+
+    /// The batches asked so far.
+    #[must_use]
+    pub fn batches(&self) -> &[Asked] {
+        &self.batches
+    }
+
+    /// The remarks, in order.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The smallest id that a new job may have.
+    #[must_use]
+    pub fn next_id(&self) -> JobId {
+        self.entries.last_key_value().map_or(JobId(0), |(id, _)| JobId(id.0 + 1))
+    }
+
+    fn entry_mut(&mut self, id: JobId) -> Result<&mut Entry> {
+        self.entries.get_mut(&id).ok_or(Error::UnknownJob { id })
+    }
+
+    fn require_dim(&self, what: impl Fn() -> String, theta: &[f64]) -> Result<()> {
+        let dim = self.header.dim();
+        if theta.len() == dim { Ok(()) } else { Err(Error::length(what(), dim, theta.len())) }
+    }
+}
+
+fn bits(row: &Row) -> Vec<u64> {
+    row.theta.iter().chain([&row.log_likelihood.get()]).map(|v| v.to_bits()).collect()
+}

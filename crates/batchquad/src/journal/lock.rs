@@ -1,0 +1,219 @@
+//! One writer at a time.
+
+use super::files;
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::fs::{File, TryLockError};
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const LOCK: &str = "lock";
+/// How long a lock with a living holder is tried for: the time it takes to write the holder's name.
+const MOMENT: Duration = Duration::from_millis(50);
+/// How long a lock without one is tried for: a process that was killed while it started a child has its lock kept by that
+/// child until the child runs its own program.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The process that writes to a store, or was writing when it was killed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// Its process id.
+    pub pid: u32,
+    /// The name of the machine it runs on.
+    pub host: String,
+}
+
+impl Holder {
+    fn this() -> Self {
+        Self { pid: std::process::id(), host: host() }
+    }
+
+    /// The holder that the store's lock file names, if any: a writer that ended in good order leaves none.
+    #[must_use]
+    pub fn of(dir: &Path) -> Option<Self> {
+        serde_json::from_slice(&std::fs::read(dir.join(LOCK)).ok()?).ok()
+    }
+
+    /// Whether that process exists; `None` if it runs on another machine, where we cannot look.
+    #[must_use]
+    pub fn is_alive(&self) -> Option<bool> {
+        (self.host == host()).then(|| exists(self.pid))
+    }
+}
+
+/// A file locked by the operating system. The lock ends with the process, however that ends, so there are no stale ones.
+#[derive(Debug)]
+struct Held {
+    file: File,
+    pid: u32,
+}
+
+impl Held {
+    /// Locks a file of the store `dir`, or says who has it.
+    fn take(file: &File, dir: &Path) -> Result<Self> {
+        let began = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::Error(e)) => return Err(Error::io(dir, "lock", e)),
+                Err(TryLockError::WouldBlock) => {}
+            }
+            let holder = Holder::of(dir);
+            let alive = holder.as_ref().is_some_and(|holder| holder.is_alive() != Some(false));
+            if began.elapsed() > if alive { MOMENT } else { GRACE } {
+                let (pid, host) = holder.map(|holder| (holder.pid, holder.host)).unzip();
+                return Err(Error::StoreLocked { path: dir.into(), pid, host });
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let file = file.try_clone().map_err(|e| Error::io(dir, "lock", e))?;
+        Ok(Self { file, pid: std::process::id() })
+    }
+
+    fn is_ours(&self) -> bool {
+        self.pid == std::process::id()
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Closing would not do: a child that is just being started has the file open too, until it runs its own program.
+        // And a forked child must not unlock what is its parent's.
+        if self.is_ours() {
+            let _ = self.file.unlock();
+        }
+    }
+}
+
+/// The right to write to a store.
+#[derive(Debug)]
+pub(super) struct Lock {
+    file: Held,
+    journal: Option<Held>,
+    holder: Holder,
+}
+
+impl Lock {
+    /// Takes the lock on an existing `journal`, or says at once who has it.
+    pub fn take(dir: &Path, journal: Option<&File>) -> Result<Self> {
+        let journal = journal.map(|journal| guard(journal, dir)).transpose()?.flatten();
+        let path = dir.join(LOCK);
+        let file = files::private().write(true).create(true).truncate(false).open(&path);
+        let file = Held::take(&file.map_err(|e| Error::io(&path, "open", e))?, dir)?;
+        // The name is for people; the lock holds without it, even on a full disk.
+        let holder = Holder::this();
+        if let Ok(text) = serde_json::to_vec(&holder) {
+            let _ = file.file.set_len(0).and_then(|()| (&file.file).write_all(&text));
+        }
+        Ok(Self { file, journal, holder })
+    }
+
+    /// Extends the lock to a journal that did not exist when it was taken.
+    pub fn extend(&mut self, dir: &Path, journal: &File) -> Result<()> {
+        self.journal = guard(journal, dir)?;
+        Ok(())
+    }
+
+    /// A forked child inherits the lock together with everything else, but the store remains its parent's.
+    pub fn require_ours(&self, dir: &Path) -> Result<()> {
+        if self.file.is_ours() {
+            return Ok(());
+        }
+        let Holder { pid, host } = self.holder.clone();
+        Err(Error::StoreLocked { path: dir.into(), pid: Some(pid), host: Some(host) })
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if self.file.is_ours() {
+            let _ = self.file.file.set_len(0);
+        }
+    }
+}
+
+/// Locks the journal itself as well, so that deleting the lock file by hand does not let a second writer in.
+#[cfg(unix)]
+fn guard(journal: &File, dir: &Path) -> Result<Option<Held>> {
+    Held::take(journal, dir).map(Some)
+}
+
+/// Elsewhere a lock on the journal would keep readers out.
+#[cfg(not(unix))]
+fn guard(_journal: &File, _dir: &Path) -> Result<Option<Held>> {
+    Ok(None)
+}
+
+#[cfg(unix)]
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(not(unix))]
+fn host() -> String {
+    std::env::var("COMPUTERNAME").unwrap_or_default()
+}
+
+#[cfg(unix)]
+fn exists(pid: u32) -> bool {
+    use rustix::{io::Errno, process};
+    let Some(pid) = i32::try_from(pid).ok().and_then(process::Pid::from_raw) else { return false };
+    !matches!(process::test_kill_process(pid), Err(Errno::SRCH))
+}
+
+#[cfg(not(unix))]
+fn exists(_pid: u32) -> bool {
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fork_neither_writes_nor_unlocks() {
+        let scratch = tempfile::tempdir().unwrap();
+        let dir = scratch.path();
+        let mut lock = Lock::take(dir, None).unwrap();
+        lock.require_ours(dir).unwrap();
+        // What the child of a fork sees: the lock is there, the process is another.
+        let parents = lock.file.file.try_clone().unwrap();
+        lock.file.pid += 1;
+        assert!(matches!(lock.require_ours(dir), Err(Error::StoreLocked { pid, .. }) if pid == Some(lock.holder.pid)));
+        drop(lock);
+        assert!(matches!(Lock::take(dir, None), Err(Error::StoreLocked { .. })), "its parent still has it");
+        assert_eq!(Holder::of(dir).unwrap().pid, std::process::id());
+        assert_eq!(Holder::of(dir).unwrap().is_alive(), Some(true));
+        drop(parents);
+    }
+
+    #[test]
+    fn a_child_being_started_does_not_keep_the_lock() {
+        let scratch = tempfile::tempdir().unwrap();
+        let lock = Lock::take(scratch.path(), None).unwrap();
+        // What the child has between its fork and its exec: the same open file.
+        let inherited = lock.file.file.try_clone().unwrap();
+        drop(lock);
+        let began = Instant::now();
+        drop(Lock::take(scratch.path(), None).unwrap());
+        assert!(began.elapsed() < GRACE);
+
+        // The parent was killed, so that nobody unlocked; the child comes to its exec a little later.
+        inherited.lock().unwrap();
+        std::fs::write(scratch.path().join(LOCK), format!(r#"{{"pid":{},"host":"{}"}}"#, u32::MAX, host())).unwrap();
+        let child = std::thread::spawn(move || {
+            std::thread::sleep(MOMENT * 3);
+            drop(inherited);
+        });
+        Lock::take(scratch.path(), None).unwrap();
+        child.join().unwrap();
+    }
+
+    #[test]
+    fn the_life_of_a_process_elsewhere_is_unknown() {
+        let elsewhere = Holder { pid: std::process::id(), host: format!("not-{}", host()) };
+        assert_eq!(elsewhere.is_alive(), None);
+        assert_eq!(Holder { pid: u32::MAX, host: host() }.is_alive(), Some(false));
+    }
+}

@@ -1,0 +1,159 @@
+//! One line of the journal.
+//!
+//! ```text
+//! {"crc":"1f0c3b5a","prev":"77aa02c4","seq":12,"at":1700000000000,"event":{"kind":"told",…}}
+//! ```
+//!
+//! `crc` is the CRC-32 of every byte after it up to the end of the line, `prev` the `crc` of the line before (a random
+//! number for the first) and `seq` the line's number. So each line proves itself, and a line that was altered, left out,
+//! repeated, moved or taken from another journal breaks the chain.
+
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+/// What every line begins with.
+const OPENING: &[u8] = b"{\"crc\":\"";
+/// Where the bytes under the checksum begin: after the opening, eight hexadecimal digits and a quote.
+const CHECKED: usize = OPENING.len() + 9;
+
+/// A place in the chain: the number and checksum of the latest line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Link {
+    pub seq: u64,
+    pub crc: u32,
+}
+
+impl Link {
+    /// Where a new chain begins. Random, because two runs of the same problem may begin in the same millisecond and still
+    /// must not be mistaken for each other.
+    pub fn start() -> Self {
+        let random = RandomState::new().build_hasher().finish();
+        Self { seq: 0, crc: (random >> 32) as u32 }
+    }
+
+    /// Whether `record` is the one after this.
+    pub fn precedes(self, record: &RawRecord<'_>) -> Result<(), String> {
+        if record.link.seq != self.seq + 1 {
+            Err(format!("record {} stands where record {} was expected", record.link.seq, self.seq + 1))
+        } else if self.seq > 0 && record.prev != self.crc {
+            Err("it was written after a different record from the one before it".into())
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// A line that proves itself, its content not yet interpreted.
+#[derive(Debug, Clone)]
+pub(super) struct RawRecord<'a> {
+    pub link: Link,
+    pub prev: u32,
+    pub at: u64,
+    pub event: &'a str,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow)]
+    prev: &'a str,
+    seq: u64,
+    at: u64,
+    #[serde(borrow)]
+    event: &'a RawValue,
+}
+
+/// The line (with its newline) that follows `last`, and its own link.
+pub(super) fn encode(last: Link, at: u64, event: &RawValue) -> Result<(Vec<u8>, Link)> {
+    let seq = last.seq + 1;
+    let prev = hex(last.crc);
+    let envelope = serde_json::to_vec(&Envelope { prev: &prev, seq, at, event })
+        .map_err(|e| Error::Numerical { what: "writing a record as JSON".into(), reason: e.to_string() })?;
+    let checked = [b",", &envelope[1..]].concat();
+    let crc = crc32fast::hash(&checked);
+    let line = [OPENING, hex(crc).as_bytes(), b"\"", &checked, b"\n"].concat();
+    Ok((line, Link { seq, crc }))
+}
+
+/// The record in `line` (without its newline).
+///
+/// # Errors
+/// What is wrong, in words.
+pub(super) fn decode(line: &[u8]) -> Result<RawRecord<'_>, String> {
+    let crc = line
+        .strip_prefix(OPENING)
+        .filter(|rest| rest.get(8) == Some(&b'"'))
+        .and_then(|rest| unhex(&rest[..8]))
+        .ok_or("it does not begin with a checksum")?;
+    let found = crc32fast::hash(&line[CHECKED..]);
+    if found != crc {
+        return Err(format!("its checksum is {}, its bytes give {}", hex(crc), hex(found)));
+    }
+    let envelope: Envelope<'_> = serde_json::from_slice(line).map_err(|e| format!("it is no record: {e}"))?;
+    let prev = unhex(envelope.prev.as_bytes()).ok_or("it does not name the record before it")?;
+    let link = Link { seq: envelope.seq, crc };
+    Ok(RawRecord { link, prev, at: envelope.at, event: envelope.event.get() })
+}
+
+/// The record that `line` ends in, whatever stands before it.
+pub(super) fn find(line: &[u8]) -> Option<RawRecord<'_>> {
+    let starts = line.windows(OPENING.len()).enumerate().filter(|(_, window)| *window == OPENING);
+    starts.map(|(i, _)| &line[i..]).find_map(|rest| decode(rest).ok())
+}
+
+fn hex(crc: u32) -> String {
+    format!("{crc:08x}")
+}
+
+/// Only the form that [`hex`] writes: another case would be another byte that went unnoticed.
+fn unhex(digits: &[u8]) -> Option<u32> {
+    let text = std::str::from_utf8(digits).ok()?;
+    let crc = u32::from_str_radix(text, 16).ok()?;
+    (hex(crc) == text).then_some(crc)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(last: Link, text: &str) -> (Vec<u8>, Link) {
+        encode(last, 7, &RawValue::from_string(text.into()).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_checksum_is_the_one_of_zlib() {
+        let (bytes, link) = line(Link::default(), r#"{"kind":"note","text":"a"}"#);
+        // python3 -c 'import zlib; print("%08x" % zlib.crc32(b",\"prev\":\"00000000\",\"seq\":1,\"at\":7,\"event\":{\"kind\":\"note\",\"text\":\"a\"}}"))'
+        let expected = "2cf30acb";
+        assert_eq!(
+            String::from_utf8(bytes).unwrap(),
+            format!(r#"{{"crc":"{expected}","prev":"00000000","seq":1,"at":7,"event":{{"kind":"note","text":"a"}}}}"#)
+                + "\n"
+        );
+        assert_eq!(hex(link.crc), expected);
+    }
+
+    #[test]
+    fn every_flipped_bit_and_every_cut_is_noticed() {
+        let (bytes, _) = line(Link { seq: 11, crc: 0xabcd_ef01 }, r#"{"kind":"note","text":"flip me"}"#);
+        let whole = &bytes[..bytes.len() - 1];
+        assert_eq!(decode(whole).unwrap().prev, 0xabcd_ef01);
+        for i in 0..whole.len() {
+            assert!(decode(&whole[..i]).is_err());
+            for bit in 0..8 {
+                let mut bad = whole.to_vec();
+                bad[i] ^= 1 << bit;
+                assert!(decode(&bad).is_err(), "byte {i} bit {bit}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_record_behind_garbage_is_found() {
+        let (bytes, _) = line(Link::default(), "{}");
+        let whole = &bytes[..bytes.len() - 1];
+        assert_eq!(find(&[b"garbage", whole].concat()).unwrap().event, "{}");
+        assert!(find(&whole[..whole.len() - 1]).is_none());
+    }
+}

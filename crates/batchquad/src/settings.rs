@@ -1,0 +1,157 @@
+//! What a run may be told: every choice with its default.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    acquire::AcquisitionKind,
+    design::InitialDesign,
+    error::{Error, Result, require_positive},
+    gp::FitOptions,
+    select::{BatchRule, Lie, Penalisation, Search},
+    warp::Model,
+};
+
+/// The kernel of the Gaussian process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KernelChoice {
+    /// Squared exponential with one lengthscale for all latent coordinates, as in the paper.
+    #[default]
+    Isotropic,
+    /// Squared exponential with a lengthscale for each.
+    Ard,
+}
+
+/// What becomes of a point whose evaluation failed for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnFailure {
+    /// It is left out of the belief and not asked again.
+    #[default]
+    Exclude,
+    /// The likelihood is taken to be zero there: the user says so, nobody has measured it.
+    AsZero,
+    /// The run ends.
+    Abort,
+}
+
+/// When workers are given new points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Schedule {
+    /// When the whole batch is back, as in the paper: reproducible to the bit.
+    #[default]
+    Batch,
+    /// As soon as one is free, with the running points as pending: no worker waits.
+    Async,
+}
+
+/// All choices of a run. Every field has a default; unknown fields are refused.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Points chosen together.
+    pub batch: usize,
+    /// The run ends after this many evaluations were asked.
+    pub max_evaluations: usize,
+    /// … or after this many batches.
+    pub max_batches: Option<usize>,
+    /// … or after this many seconds.
+    pub max_seconds: Option<f64>,
+    /// … or when the standard deviation of `log Z` is at most this (after two batches in a row).
+    pub target_sd: Option<f64>,
+    /// … or when `log Z` has moved by less than a tenth of this in each of five batches although the target is not met.
+    pub stall: Option<f64>,
+    /// The belief about the integrand.
+    pub surrogate: Model,
+    /// Its kernel.
+    pub kernel: KernelChoice,
+    /// How a batch is chosen.
+    pub batch_rule: BatchRule,
+    /// What is maximised to choose it.
+    pub acquisition: AcquisitionKind,
+    /// Starts of that search for each dimension.
+    pub starts_per_dim: usize,
+    /// The constants of local penalisation.
+    pub penalisation: Penalisation,
+    /// What the constant liar says.
+    pub lie: Lie,
+    /// How the first points are laid out.
+    pub initial_design: InitialDesign,
+    /// How many they are; by default [`initial_size`].
+    pub initial_size: Option<usize>,
+    /// When workers are given new points.
+    pub schedule: Schedule,
+    /// What becomes of failed evaluations.
+    pub on_failure: OnFailure,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            batch: 8,
+            max_evaluations: 128,
+            max_batches: None,
+            max_seconds: None,
+            target_sd: None,
+            stall: None,
+            surrogate: Model::default(),
+            kernel: KernelChoice::default(),
+            batch_rule: BatchRule::default(),
+            acquisition: AcquisitionKind::default(),
+            starts_per_dim: 10,
+            penalisation: Penalisation::default(),
+            lie: Lie::default(),
+            initial_design: InitialDesign::default(),
+            initial_size: None,
+            schedule: Schedule::default(),
+            on_failure: OnFailure::default(),
+        }
+    }
+}
+
+/// The default size of the initial design in `dim` dimensions.
+#[must_use]
+pub fn initial_size(dim: usize) -> usize {
+    4 * dim + 4
+}
+
+impl Settings {
+    /// Checks every choice.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] naming the field.
+    pub fn validate(&self) -> Result<()> {
+        let at_least_one = |name: &str, value: usize| {
+            if value == 0 { Err(Error::invalid(name, value, "at least 1")) } else { Ok(()) }
+        };
+        at_least_one("batch", self.batch)?;
+        at_least_one("max_evaluations", self.max_evaluations)?;
+        at_least_one("starts_per_dim", self.starts_per_dim)?;
+        self.max_batches.map_or(Ok(()), |n| at_least_one("max_batches", n))?;
+        self.initial_size.map_or(Ok(()), |n| at_least_one("initial_size", n))?;
+        for (name, value) in [("max_seconds", self.max_seconds), ("target_sd", self.target_sd), ("stall", self.stall)] {
+            if let Some(value) = value {
+                require_positive(name, value)?;
+            }
+        }
+        require_positive("penalisation.slope", self.penalisation.slope)?;
+        require_positive("penalisation.power", self.penalisation.power)?;
+        Ok(())
+    }
+
+    pub(crate) fn fit_options(&self) -> FitOptions {
+        FitOptions { ard: self.kernel == KernelChoice::Ard, ..FitOptions::default() }
+    }
+
+    pub(crate) fn search(&self, seed: u64, asked: u64) -> Search {
+        Search {
+            acquisition: self.acquisition,
+            starts_per_dim: self.starts_per_dim,
+            seed,
+            asked,
+            penalisation: self.penalisation,
+            lie: self.lie,
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! The run as a fold of its events: pure asking, resuming after every event, any order of answers, honest endings.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{collections::VecDeque, time::Duration};
+
+use batchquad::{
+    Config, Engine, Error, Prior, Result, Settings,
+    evaluate::{Evaluator, Finished, Interrupt, ThreadEvaluator},
+    integrate,
+    journal::{Event, Ledger, LogValue, Row, Told},
+    prior::Distribution,
+    run::{Memory, Progress, Record, Run, rounds},
+    select::BatchRule,
+    settings::{OnFailure, Schedule},
+    stop::{Status, Stop},
+    types::{FailureKind, Job, JobId, Outcome},
+    warp::Model,
+};
+
+fn prior(d: usize) -> Prior {
+    let names = ["a", "b", "c", "d"];
+    Prior::independent(names[..d].iter().map(|n| (*n, Distribution::normal(0.0, 1.0).unwrap()))).unwrap()
+}
+
+fn bump(theta: &[f64]) -> f64 {
+    -theta.iter().map(|t| (t - 0.5).powi(2)).sum::<f64>()
+}
+
+/// `∫ exp(−(t−½)²) N(t; 0, 1) dt = exp(−¼/3)/√3` in each dimension.
+fn bump_truth(d: usize) -> f64 {
+    d as f64 * (-0.25 / 3.0 - 0.5 * 3.0_f64.ln())
+}
+
+/// An evaluator in this thread that answers in the order it likes.
+struct Fake<'a> {
+    queue: VecDeque<Job>,
+    workers: usize,
+    backwards: bool,
+    answer: &'a dyn Fn(&Job) -> Outcome,
+}
+
+impl<'a> Fake<'a> {
+    fn new(workers: usize, backwards: bool, answer: &'a dyn Fn(&Job) -> Outcome) -> Self {
+        Self { queue: VecDeque::new(), workers, backwards, answer }
+    }
+}
+
+impl Evaluator for Fake<'_> {
+    fn submit(&mut self, job: Job) -> Result<()> {
+        self.queue.push_back(job);
+        Ok(())
+    }
+    fn wait(&mut self, _: Duration) -> Result<Option<Finished>> {
+        let job = if self.backwards { self.queue.pop_back() } else { self.queue.pop_front() };
+        Ok(job.map(|job| Finished {
+            id: job.id,
+            outcome: (self.answer)(&job),
+            attempts: 1,
+            seconds: 0.0,
+            worker: 0,
+            stderr_tail: String::new(),
+        }))
+    }
+    fn workers(&self) -> usize {
+        self.workers
+    }
+    fn in_flight(&self) -> usize {
+        self.queue.len()
+    }
+    fn interrupt(&self) -> Interrupt {
+        Interrupt::default()
+    }
+    fn shutdown(&mut self) {}
+}
+
+/// Keeps every event.
+#[derive(Default)]
+struct Tape(Vec<Event>);
+
+impl Record for Tape {
+    fn append(&mut self, event: &Event) -> Result<()> {
+        self.0.push(event.clone());
+        Ok(())
+    }
+}
+
+fn value(job: &Job) -> Outcome {
+    Outcome::Value(bump(&job.theta))
+}
+
+fn finish(engine: &mut Engine, evaluator: &mut dyn Evaluator, record: &mut dyn Record) -> Stop {
+    let mut run = Run::new(engine, evaluator, record).unwrap();
+    loop {
+        if let Progress::Done(stop) = run.advance(Duration::from_secs(1)).unwrap() {
+            return stop;
+        }
+    }
+}
+
+fn small() -> Settings {
+    Settings { batch: 4, max_evaluations: 26, ..Settings::default() }
+}
+
+/// A job's id, point and value.
+type Bits = (u64, Vec<u64>, Option<u64>);
+
+/// Everything that a run knows, as bits; clocks left out.
+fn bits(engine: &Engine) -> (u64, u64, Vec<Bits>) {
+    let e = engine.current().unwrap().estimate;
+    let jobs = engine
+        .ledger()
+        .entries()
+        .map(|e| (e.job.id.0, e.job.theta.iter().map(|t| t.to_bits()).collect(), e.value().map(f64::to_bits)))
+        .collect();
+    (e.log_z.to_bits(), e.log_z_sd.to_bits(), jobs)
+}
+
+#[test]
+fn asking_changes_nothing_and_can_be_done_twice() {
+    let mut engine = Engine::new(prior(2), small(), 7).unwrap();
+    finish(&mut engine, &mut Fake::new(2, false, &value), &mut Memory);
+    let before = bits(&engine);
+    let (a, b) = (engine.ask(5).unwrap(), engine.ask(5).unwrap());
+    assert_eq!(a, b);
+    assert_eq!(a.jobs.len(), 5);
+    assert_eq!(before, bits(&engine));
+    assert!(engine.ask(0).is_err());
+    assert!((engine.current().unwrap().estimate.log_z - bump_truth(2)).abs() < 0.02);
+}
+
+#[test]
+fn a_run_cut_after_any_event_ends_in_the_same_bits() {
+    for rule in [BatchRule::KrigingBeliever, BatchRule::LocalPenalisation] {
+        let settings = Settings { batch_rule: rule, ..small() };
+        let mut whole = Engine::new(prior(2), settings, 3).unwrap();
+        let mut tape = Tape::default();
+        finish(&mut whole, &mut Fake::new(2, false, &value), &mut tape);
+        let expected = bits(&whole);
+        for cut in 0..=tape.0.len() {
+            let mut ledger = Ledger::new(whole.ledger().header().clone());
+            for event in &tape.0[..cut] {
+                // Through JSON, as a journal would.
+                let written = serde_json::to_string(event).unwrap();
+                ledger.apply(&serde_json::from_str(&written).unwrap()).unwrap();
+            }
+            let mut resumed = Engine::from_ledger(prior(2), ledger).unwrap();
+            finish(&mut resumed, &mut Fake::new(2, true, &value), &mut Memory);
+            assert_eq!(bits(&resumed), expected, "cut after event {cut}");
+            assert_eq!(rounds(&resumed), rounds(&whole), "cut after event {cut}");
+        }
+    }
+}
+
+#[test]
+fn neither_order_nor_threads_nor_workers_change_a_bit() {
+    let run = |workers: usize, threads: usize, backwards: Option<bool>| {
+        let mut engine = Engine::new(prior(3), small(), 11).unwrap();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        match backwards {
+            Some(backwards) => {
+                pool.scope(|_| finish(&mut engine, &mut Fake::new(workers, backwards, &value), &mut Memory));
+            }
+            None => {
+                let mut evaluator = ThreadEvaluator::new(workers, bump).unwrap();
+                finish(&mut engine, &mut evaluator, &mut Memory);
+            }
+        }
+        bits(&engine)
+    };
+    let expected = run(1, 1, Some(false));
+    assert_eq!(run(4, 1, Some(true)), expected);
+    assert_eq!(run(2, 2, Some(true)), expected);
+    assert_eq!(run(3, 2, None), expected);
+}
+
+#[test]
+fn running_points_are_not_asked_again() {
+    let settings = Settings { schedule: Schedule::Async, max_evaluations: 40, ..Settings::default() };
+    let mut engine = Engine::new(prior(2), settings, 5).unwrap();
+    let stop = finish(&mut engine, &mut Fake::new(5, true, &value), &mut Memory);
+    assert_eq!(stop.status, Status::Budget);
+    assert_eq!(engine.ledger().entries().len(), 40);
+    let thetas: Vec<&[f64]> = engine.ledger().entries().map(|e| e.job.theta.as_slice()).collect();
+    for i in 0..thetas.len() {
+        for j in 0..i {
+            let square: f64 = thetas[i].iter().zip(thetas[j]).map(|(a, b)| (a - b).powi(2)).sum();
+            assert!(square > 1e-8, "{i} {j}");
+        }
+    }
+    assert!((engine.current().unwrap().estimate.log_z - bump_truth(2)).abs() < 0.02);
+}
+
+#[test]
+fn failed_evaluations_are_excluded_counted_and_not_repeated() {
+    // A third of the prior fails.
+    let flaky = |job: &Job| {
+        if job.theta[0] > 0.43 && job.theta[1] > 0.0 {
+            Outcome::Failed { kind: FailureKind::Nan, message: "no number".into() }
+        } else {
+            value(job)
+        }
+    };
+    let mut engine = Engine::new(prior(2), Settings { max_evaluations: 60, ..small() }, 1).unwrap();
+    let stop = finish(&mut engine, &mut Fake::new(2, false, &flaky), &mut Memory);
+    assert_eq!(stop.status, Status::Budget);
+    let failed = engine.ledger().entries().filter(|e| e.value().is_none()).count();
+    assert!(failed > 3 && failed < 40, "{failed}");
+    let mass = engine.excluded_mass().unwrap();
+    assert!(mass > 0.02 && mass < 0.5, "{mass}");
+    assert!(engine.current().unwrap().estimate.log_z.is_finite());
+
+    // The user asserts that the likelihood is zero there: the truth is then the integral over the rest.
+    let zero = Settings { on_failure: OnFailure::AsZero, max_evaluations: 60, ..small() };
+    let mut engine = Engine::new(prior(2), zero, 1).unwrap();
+    finish(&mut engine, &mut Fake::new(2, false, &flaky), &mut Memory);
+    assert_eq!(engine.excluded_mass().unwrap(), 0.0);
+    assert_eq!(engine.current().unwrap().believed.values, 60);
+
+    let abort = Settings { on_failure: OnFailure::Abort, max_evaluations: 60, ..small() };
+    let mut engine = Engine::new(prior(2), abort, 1).unwrap();
+    let stop = finish(&mut engine, &mut Fake::new(2, false, &flaky), &mut Memory);
+    assert_eq!(stop.status, Status::Failed);
+    assert!(stop.reason.contains("no number"), "{}", stop.reason);
+}
+
+#[test]
+fn without_a_single_value_there_is_no_evidence() {
+    let fail = |_: &Job| Outcome::Failed { kind: FailureKind::Exit, message: "exit code 1".into() };
+    let zero = |_: &Job| Outcome::Value(f64::NEG_INFINITY);
+    for answer in [&fail as &dyn Fn(&Job) -> Outcome, &zero] {
+        let mut engine = Engine::new(prior(2), small(), 1).unwrap();
+        let stop = finish(&mut engine, &mut Fake::new(2, false, answer), &mut Memory);
+        assert_eq!(stop.status, Status::Failed);
+        assert_eq!(engine.ledger().entries().len(), 26);
+        assert!(matches!(engine.current(), Err(Error::NoFiniteValue { .. })));
+    }
+    let error = integrate(|_| f64::NAN, prior(1), Config { settings: small(), ..Config::default() }).unwrap_err();
+    assert!(matches!(error, Error::NoFiniteValue { .. }));
+}
+
+/// A smooth bump cut by a plane through the prior's centre: half of it is left.
+#[test]
+fn a_likelihood_that_is_zero_on_half_the_prior() {
+    let half = |t: &[f64]| if t[0] < 0.0 { f64::NEG_INFINITY } else { -t.iter().map(|v| v * v).sum::<f64>() };
+    let settings = Settings { max_evaluations: 96, ..Settings::default() };
+    let integral = integrate(half, prior(2), Config { settings, ..Config::default() }).unwrap();
+    let truth = 0.5_f64.ln() - 3.0_f64.ln();
+    // A jump is far from the model: the promise is a finite number of the right size, and a bar that says how sure it is.
+    let error = (integral.estimate.log_z - truth).abs();
+    assert!(error < 0.25, "{error} ± {}", integral.estimate.log_z_sd);
+}
+
+#[test]
+fn offsets_of_a_million_move_log_z_by_a_million() {
+    let run = |c: f64| {
+        let config = Config { settings: small(), ..Config::default() };
+        integrate(move |t| bump(t) + c, prior(2), config).unwrap().estimate
+    };
+    let here = run(0.0);
+    for c in [1e6, -1e6, -500.0] {
+        let there = run(c);
+        assert!((there.log_z - here.log_z - c).abs() < 1e-3, "{} {} {c}", here.log_z, there.log_z);
+    }
+}
+
+#[test]
+fn units_do_not_matter() {
+    let run = |unit: f64| {
+        let scaled = |n: &'static str| (n, Distribution::normal(0.0, unit).unwrap());
+        let prior = Prior::independent([scaled("a"), scaled("b")]).unwrap();
+        let log_likelihood = move |t: &[f64]| bump(&[t[0] / unit, t[1] / unit]);
+        integrate(log_likelihood, prior, Config { settings: small(), ..Config::default() }).unwrap().estimate.log_z
+    };
+    assert!((run(1e12) - run(1.0)).abs() < 1e-6 && (run(1e-12) - run(1.0)).abs() < 1e-6);
+}
+
+#[test]
+fn every_stopping_rule_is_named() {
+    let end = |settings: Settings| {
+        let mut engine = Engine::new(prior(1), settings, 2).unwrap();
+        finish(&mut engine, &mut Fake::new(2, false, &value), &mut Memory)
+    };
+    let long = Settings { batch: 2, max_evaluations: 200, ..Settings::default() };
+    let stop = end(Settings { target_sd: Some(1e-3), ..long.clone() });
+    assert_eq!(stop.status, Status::Converged);
+    assert!(stop.reason.contains("target_sd"), "{}", stop.reason);
+    let stop = end(Settings { max_batches: Some(3), ..long.clone() });
+    assert!(stop.status == Status::Budget && stop.reason.contains("max_batches"));
+    let stop = end(Settings { max_seconds: Some(1e-9), ..long.clone() });
+    assert!(stop.status == Status::Failed && stop.reason.contains("max_seconds"), "{stop:?}");
+    let stop = end(Settings { max_evaluations: 12, ..long.clone() });
+    assert!(stop.status == Status::Budget && stop.reason.contains("max_evaluations"));
+    let stop = end(Settings { stall: Some(0.05), target_sd: Some(1e-300), ..long.clone() });
+    assert!(stop.status == Status::Stalled && stop.reason.contains("stall"), "{stop:?}");
+    for bad in [
+        Settings { batch: 0, ..long.clone() },
+        Settings { target_sd: Some(-1.0), ..long.clone() },
+        Settings { max_seconds: Some(f64::NAN), ..long.clone() },
+        Settings { initial_size: Some(0), ..long },
+    ] {
+        assert!(matches!(Engine::new(prior(1), bad, 0), Err(Error::Invalid { .. })));
+    }
+}
+
+#[test]
+fn imported_values_count_and_replace_the_initial_design() {
+    let mut engine = Engine::new(prior(1), small(), 2).unwrap();
+    let rows = (-4..=4).map(|i| vec![f64::from(i) * 0.5]);
+    let rows = rows.map(|theta| Row { log_likelihood: LogValue::new(bump(&theta)).unwrap(), theta }).collect();
+    engine.apply(&Event::Imported { rows }).unwrap();
+    assert_eq!(engine.initial_size(), 0);
+    let asked = engine.ask(3).unwrap();
+    assert_eq!(asked.jobs.len(), 3);
+    assert!((engine.current().unwrap().estimate.log_z - bump_truth(1)).abs() < 0.05);
+    assert!(engine.apply(&Event::Told(Told::new(JobId(99), Outcome::Value(0.0)))).is_err());
+}
+
+#[test]
+fn all_models_and_rules_run_to_the_end() {
+    for model in [Model::Plain, Model::WsabiL, Model::WsabiM] {
+        for rule in [
+            BatchRule::KrigingBeliever,
+            BatchRule::KrigingOptimist,
+            BatchRule::ConstantLiar,
+            BatchRule::LocalPenalisation,
+            BatchRule::GonzalezPenalisation,
+            BatchRule::NaiveTop,
+            BatchRule::Random,
+        ] {
+            let settings = Settings { surrogate: model, batch_rule: rule, ..small() };
+            let integral = integrate(bump, prior(1), Config { settings, ..Config::default() }).unwrap();
+            assert!((integral.estimate.log_z - bump_truth(1)).abs() < 0.05, "{model:?} {rule:?}");
+            assert!(!integral.rounds.is_empty());
+        }
+    }
+}
+
+#[test]
+fn dimensions_from_one_to_four_and_constants() {
+    for d in 1..=4 {
+        let settings = Settings { max_evaluations: 40 * d, ..Settings::default() };
+        let integral = integrate(bump, prior(d), Config { settings, ..Config::default() }).unwrap();
+        let error = (integral.estimate.log_z - bump_truth(d)).abs();
+        assert!(error < 0.01 * d as f64, "{d}: {error}");
+    }
+    let constant = integrate(|_| -3.0, prior(2), Config { settings: small(), ..Config::default() }).unwrap();
+    assert!((constant.estimate.log_z + 3.0).abs() < 1e-3, "{:?}", constant.estimate);
+}

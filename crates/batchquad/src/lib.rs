@@ -2,6 +2,7 @@
 
 pub mod acquire;
 pub mod bq;
+pub mod compare;
 pub mod design;
 pub mod embed;
 pub mod engine;
@@ -18,6 +19,7 @@ pub mod measure;
 pub mod optim;
 mod pairs;
 pub mod points;
+pub mod posterior;
 pub mod prior;
 pub mod rng;
 pub mod run;

@@ -88,6 +88,11 @@ impl<'a> Run<'a> {
         self.ending.get_or_insert(stop);
     }
 
+    /// Gives up what is running, in good order; called again, at once. Jobs given up stay pending, to be evaluated on resuming.
+    pub fn interrupt(&self) {
+        self.evaluator.interrupt().raise();
+    }
+
     /// The state.
     #[must_use]
     pub fn engine(&self) -> &Engine {

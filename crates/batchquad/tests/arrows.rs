@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 /// The parts from the bottom up: a part may use those of its own row and of the rows before it.
 const ROWS: [&[&str]; 10] = [
     &["error", "points", "types"],
-    &["linalg", "simd", "pairs", "optim", "rng"],
+    &["linalg", "triangular", "simd", "pairs", "optim", "rng"],
     &["kernel", "measure", "prior", "warp", "jets"],
     &["design", "embed", "gp", "laplace", "bq"],
     &["estimate", "surrogate"],

@@ -1,0 +1,203 @@
+//! What can be typed: commands, arguments and their help.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    failed: there is no log Z to report, or an evaluation failed and on_failure = \"abort\"
+  2    bad configuration or input
+  3    stopped before its target: the budget was used up, or log Z no longer moves
+  4    the store is in use by another process
+  5    the store is damaged
+  130  interrupted; run the same command again to resume";
+
+/// Model evidences from expensive likelihoods, a batch of parallel evaluations at a time.
+///
+/// A problem file names the parameters, their priors and the command that computes the log-likelihood. Every evaluation is
+/// kept in a store, on the disk before it counts; a run that was stopped goes on where it was.
+#[derive(Debug, Parser)]
+#[command(name = "batchquad", version, after_long_help = EXIT_CODES, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a problem, or resume it: choose points, evaluate them, estimate log Z
+    #[command(after_long_help = EXIT_CODES)]
+    Run(RunArgs),
+    /// Validate a problem file, run one evaluation at the prior median and say what a run would do
+    Check {
+        /// The problem file
+        #[arg(value_hint = ValueHint::FilePath)]
+        problem: PathBuf,
+    },
+    /// Make an empty store for a problem, to be filled by `ask` and `tell` or by `run`
+    New(NewArgs),
+    /// Choose points to evaluate and print them, one JSON object a line
+    Ask(AskArgs),
+    /// Take in answers, one JSON object a line: {"id": 3, "log_likelihood": -1.5} or {"id": 3, "failed": "why"}
+    Tell {
+        /// The store
+        #[arg(value_hint = ValueHint::DirPath)]
+        store: PathBuf,
+        /// A file with the answers; standard input by default
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: Option<PathBuf>,
+    },
+    /// Take in a table of evaluations made elsewhere (CSV: one column a parameter, and log_likelihood)
+    Import {
+        /// The store
+        #[arg(value_hint = ValueHint::DirPath)]
+        store: PathBuf,
+        /// The table
+        #[arg(value_hint = ValueHint::FilePath)]
+        table: PathBuf,
+    },
+    /// Say how far a run is, also while it is running
+    Status(StoreArgs),
+    /// Work out log Z and the posterior from the evaluations in a store
+    Result(StoreArgs),
+    /// Print all evaluations as CSV
+    Export {
+        /// The store
+        #[arg(value_hint = ValueHint::DirPath)]
+        store: PathBuf,
+    },
+    /// Compare models: log Z side by side, Bayes factors, posterior model probabilities under equal prior odds
+    Compare {
+        /// The stores, one a model
+        #[arg(required = true, num_args = 2.., value_hint = ValueHint::DirPath)]
+        stores: Vec<PathBuf>,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Look for damage in a store, and save what can be saved
+    Doctor {
+        /// The store
+        #[arg(value_hint = ValueHint::DirPath)]
+        store: PathBuf,
+        /// Write all records that prove themselves to a new store here; the old one is left as it is
+        #[arg(long, value_name = "NEW", value_hint = ValueHint::DirPath)]
+        repair: Option<PathBuf>,
+    },
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the man page, or write those of all commands to a directory
+    #[command(hide = true)]
+    Man {
+        /// The directory
+        #[arg(long, value_hint = ValueHint::DirPath)]
+        out: Option<PathBuf>,
+    },
+}
+
+/// `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// The problem file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub problem: PathBuf,
+    /// The store; beside the problem file by default, with the extension .batchquad
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub store: Option<PathBuf>,
+    /// Evaluations at the same time; by default one a core
+    #[arg(long, value_name = "N")]
+    pub workers: Option<usize>,
+    /// What replaces the problem file's settings.
+    #[command(flatten)]
+    pub changes: Changes,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub json: bool,
+    /// Show no progress
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Refuse to start anew: the store must exist
+    #[arg(long)]
+    pub resume: bool,
+}
+
+/// `new`.
+#[derive(Debug, Args)]
+pub struct NewArgs {
+    /// The problem file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub problem: PathBuf,
+    /// The store; beside the problem file by default, with the extension .batchquad
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub store: Option<PathBuf>,
+    /// What replaces the problem file's settings.
+    #[command(flatten)]
+    pub changes: Changes,
+    /// Start with a table of evaluations made elsewhere (CSV: one column a parameter, and log_likelihood)
+    #[arg(long, value_name = "TABLE", value_hint = ValueHint::FilePath)]
+    pub import: Option<PathBuf>,
+}
+
+/// Settings that can be given on the command line; they win over the problem file.
+#[derive(Debug, Args)]
+pub struct Changes {
+    /// Points chosen together
+    #[arg(long, value_name = "N")]
+    pub batch: Option<usize>,
+    /// Evaluations after which to stop
+    #[arg(long, value_name = "N")]
+    pub max_evaluations: Option<usize>,
+    /// Stop when the standard deviation of log Z is at most this
+    #[arg(long, value_name = "SD")]
+    pub target_sd: Option<f64>,
+    /// The seed; a store keeps the one it was made with
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
+    /// When workers get new points
+    #[arg(long)]
+    pub schedule: Option<ScheduleArg>,
+}
+
+/// `--schedule`.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum ScheduleArg {
+    /// When the whole batch is back
+    Batch,
+    /// As soon as one is free
+    Async,
+}
+
+/// `ask`.
+#[derive(Debug, Args)]
+pub struct AskArgs {
+    /// The store
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub store: PathBuf,
+    /// How many points; the batch of the problem by default
+    #[arg(short, value_name = "N")]
+    pub n: Option<usize>,
+    /// Choose nothing: print again what was asked and not answered
+    #[arg(long, conflicts_with_all = ["n", "max_evaluations"])]
+    pub pending: bool,
+    /// Change the number of evaluations after which nothing more is asked
+    #[arg(long, value_name = "N")]
+    pub max_evaluations: Option<usize>,
+}
+
+/// A command that reads a store.
+#[derive(Debug, Args)]
+pub struct StoreArgs {
+    /// The store
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub store: PathBuf,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub json: bool,
+}

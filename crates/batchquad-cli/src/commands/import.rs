@@ -1,0 +1,72 @@
+//! `import`: evaluations made elsewhere.
+
+use std::path::Path;
+
+use anyhow::Result;
+use batchquad::{
+    Prior,
+    journal::{Event, LogValue, Row},
+};
+
+use crate::{
+    exit::{BadInput, Exit},
+    output::note,
+    store::Session,
+};
+
+const VALUE: &str = "log_likelihood";
+
+pub fn import(store: &Path, table: &Path) -> Result<Exit> {
+    let mut session = Session::open(store)?;
+    let rows = read(table, session.engine.prior())?;
+    record(&mut session, rows)
+}
+
+/// Records the rows in one event.
+pub fn record(session: &mut Session, rows: Vec<Row>) -> Result<Exit> {
+    let (before, given) = (session.engine.ledger().imported().len(), rows.len());
+    session.record(&Event::Imported { rows })?;
+    let new = session.engine.ledger().imported().len() - before;
+    note(&format!("imported {new} evaluations, {} were known already", given - new));
+    Ok(Exit::Done)
+}
+
+/// The rows of a table, every one inside the support of the prior; columns that are no parameters are passed over.
+pub fn read(path: &Path, prior: &Prior) -> Result<Vec<Row>> {
+    let bad = |why: String| BadInput(format!("{}: {why}", path.display()));
+    let mut reader = csv::ReaderBuilder::new()
+        .trim(csv::Trim::All)
+        .comment(Some(b'#'))
+        .from_path(path)
+        .map_err(|e| bad(format!("cannot be read: {e}")))?;
+    let header = reader.headers().map_err(|e| bad(e.to_string()))?.clone();
+    let column = |name: &str| {
+        header.iter().position(|column| column == name).ok_or_else(|| {
+            let found: Vec<&str> = header.iter().collect();
+            bad(format!("the column {name:?} is missing, found {}", found.join(", ")))
+        })
+    };
+    let columns = prior.names().iter().map(|name| column(name)).collect::<Result<Vec<_>, _>>()?;
+    let value = column(VALUE)?;
+    let mut rows = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(|e| bad(e.to_string()))?;
+        let line = record.position().map_or(0, csv::Position::line);
+        let number = |k: usize| {
+            let text = record.get(k).unwrap_or("");
+            text.parse::<f64>().map_err(|_| bad(format!("line {line}: {} is {text:?}, expected a number", &header[k])))
+        };
+        // An export of ours has rows without a value: failed or pending.
+        if record.get(value).is_some_and(str::is_empty) {
+            continue;
+        }
+        let theta = columns.iter().map(|&k| number(k)).collect::<Result<Vec<_>, _>>()?;
+        prior.to_latent(&theta).map_err(|e| bad(format!("line {line}: {e}")))?;
+        let log_likelihood = LogValue::new(number(value)?).map_err(|e| bad(format!("line {line}: {e}")))?;
+        rows.push(Row { theta, log_likelihood });
+    }
+    if rows.is_empty() {
+        return Err(bad("the table has no rows with a log_likelihood, expected at least one".into()).into());
+    }
+    Ok(rows)
+}

@@ -1,0 +1,27 @@
+//! `result`: log Z and the posterior from a store.
+
+use anyhow::Result;
+
+use crate::{
+    cli::StoreArgs,
+    exit::Exit,
+    output::{note, print, print_json},
+    report::Report,
+    store::{peek, standing},
+};
+
+pub fn result(args: &StoreArgs) -> Result<Exit> {
+    let (engine, _) = peek(&args.store)?;
+    let stop = standing(&engine);
+    let report = Report::new(&engine, stop.as_ref(), &args.store)?;
+    if args.json {
+        print_json(&report)?;
+    } else {
+        print(&report.table())?;
+    }
+    if report.log_z.is_some() {
+        return Ok(Exit::Done);
+    }
+    note(&format!("there is no log Z: {}", report.reason));
+    Ok(Exit::Failed)
+}

@@ -1,0 +1,135 @@
+//! `run`: the whole of it.
+
+use std::{path::Path, time::Duration};
+
+use anyhow::Result;
+use batchquad::{
+    Engine,
+    evaluate::{CommandEvaluator, Evaluator},
+    run::{Progress, Run},
+    stop::{Status, Stop},
+    types::Outcome,
+};
+
+use crate::{
+    cli::RunArgs,
+    exit::{BadInput, Exit},
+    output::{note, print, print_json},
+    problem::{Problem, default_store, within},
+    progress::Display,
+    report::Report,
+    signals::Signals,
+    store::{Session, aborted},
+};
+
+/// How long a step waits before it looks for signals and redraws.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+pub fn run(args: &RunArgs) -> Result<Exit> {
+    let mut problem = Problem::read(&args.problem)?;
+    problem.change(&args.changes)?;
+    let spec = problem.command()?.clone();
+    let workers = args.workers.or(problem.workers).unwrap_or_else(cores);
+    // Before the store: a mistake in the command should leave nothing behind.
+    let mut evaluator = CommandEvaluator::new(spec, problem.prior.names(), workers)
+        .map_err(|e| within("likelihood", e).of(&args.problem))?;
+    let signals = Signals::listen(evaluator.interrupt())?;
+    let dir = args.store.clone().unwrap_or_else(|| default_store(&args.problem));
+    let Session { mut store, mut engine } = open(&dir, &problem, args)?;
+    let stop = match aborted(&engine) {
+        Some(stop) => {
+            note("set on_failure to \"exclude\" or \"as-zero\" to go on, or give its value to `batchquad tell`");
+            stop
+        }
+        None => {
+            let mut display = Display::new(&engine, args.quiet);
+            let stop = drive(&mut Run::new(&mut engine, &mut evaluator, &mut store)?, &signals, &mut display);
+            display.finish();
+            stop?
+        }
+    };
+    evaluator.shutdown();
+    finish(&engine, &stop, &dir, args)
+}
+
+/// The store of the problem: the one that is there, or a new one.
+fn open(dir: &Path, problem: &Problem, args: &RunArgs) -> Result<Session> {
+    if batchquad::journal::Store::exists(dir) {
+        let session = Session::resume(dir, problem)?;
+        if !args.quiet {
+            let done = session.engine.ledger().entries().filter(|e| !e.is_pending()).count();
+            note(&format!("resuming {} with {done} evaluations", dir.display()));
+        }
+        return Ok(session);
+    }
+    if args.resume {
+        return Err(
+            BadInput(format!("there is no store at {}, expected one because of --resume", dir.display())).into()
+        );
+    }
+    Session::create(dir, problem)
+}
+
+/// Advances the run to its end, or until it is interrupted.
+fn drive(run: &mut Run<'_>, signals: &Signals, display: &mut Display) -> Result<Stop> {
+    let mut interrupted = false;
+    let mut failed_in_a_row = 0;
+    loop {
+        if signals.arrived() && !interrupted {
+            interrupted = true;
+            run.finish_early(Stop { status: Status::Interrupted, reason: "a signal arrived".into() });
+            run.interrupt();
+        }
+        match run.advance(PATIENCE) {
+            Ok(Progress::Done(stop)) => return Ok(stop),
+            Ok(Progress::Told { outcome: Outcome::Failed { message, .. }, .. }) => {
+                failed_in_a_row += 1;
+                if failed_in_a_row >= first_look(run.engine()) && run.engine().ledger().values().next().is_none() {
+                    let reason = format!("all {failed_in_a_row} evaluations so far failed, the last one: {message}");
+                    run.finish_early(Stop { status: Status::Failed, reason });
+                }
+            }
+            Ok(Progress::Told { .. }) => failed_in_a_row = 0,
+            Ok(_) => {}
+            // What an interrupt breaks off is not the run's fault.
+            Err(_) if signals.arrived() => {
+                return Ok(Stop { status: Status::Interrupted, reason: "a signal arrived".into() });
+            }
+            Err(e) => return Err(e.into()),
+        }
+        display.update(run);
+    }
+}
+
+/// So many failures and no value at all: a mistake in the command, not in the points.
+fn first_look(engine: &Engine) -> usize {
+    engine.initial_size().max(engine.settings().batch)
+}
+
+fn finish(engine: &Engine, stop: &Stop, dir: &Path, args: &RunArgs) -> Result<Exit> {
+    let report = Report::new(engine, Some(stop), dir)?;
+    if args.json {
+        print_json(&report)?;
+    } else {
+        print(&report.table())?;
+    }
+    if stop.status == Status::Interrupted {
+        note(&format!("interrupted and resumable: all finished evaluations are kept. Resume with\n  {}", again()));
+    } else if stop.status == Status::Failed && report.log_z.is_none() {
+        note(&format!("there is no log Z: {}", stop.reason));
+    }
+    Ok(Exit::of_stop(stop, engine.settings()))
+}
+
+/// This very command, fit to be pasted into a shell.
+fn again() -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@".contains(c);
+    let quote = |word: String| {
+        if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    };
+    std::env::args_os().map(|word| quote(word.to_string_lossy().into_owned())).collect::<Vec<_>>().join(" ")
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
+}

@@ -1,0 +1,33 @@
+//! The program `batchquad`: evidences of models whose likelihood is a command in any language.
+
+mod cli;
+mod commands;
+mod exit;
+mod output;
+mod problem;
+mod progress;
+mod reading;
+mod report;
+mod signals;
+mod store;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::{cli::Cli, exit::Exit};
+
+fn main() -> ExitCode {
+    let exit = commands::run(Cli::parse().command).unwrap_or_else(|error| {
+        if exit::is_broken_pipe(&error) {
+            return Exit::Done;
+        }
+        output::note(&format!("{error:#}"));
+        let exit = Exit::of_error(&error);
+        if exit == Exit::Damaged {
+            output::note("look at it with `batchquad doctor STORE`, save it with `--repair NEW`");
+        }
+        exit
+    });
+    ExitCode::from(exit as u8)
+}

@@ -1,0 +1,170 @@
+//! The outcome of a run, as a table and as JSON.
+
+use std::{collections::BTreeMap, path::Path};
+
+use anyhow::Result;
+use batchquad::{
+    Engine, Points,
+    engine::Repairs,
+    posterior,
+    settings::OnFailure,
+    stop::{Status, Stop},
+    types::Outcome,
+};
+use serde::Serialize;
+
+use crate::output::{Ordered, duration, facts, plus_minus, rounded, table};
+
+/// Draws behind the posterior moments.
+const DRAWS: usize = 4096;
+
+/// What is known at the end of a run, or in the middle of one.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub log_z: Option<f64>,
+    pub log_z_sd: Option<f64>,
+    pub status: String,
+    pub reason: String,
+    /// Jobs that were answered, failures included.
+    pub evaluations: usize,
+    pub pending: usize,
+    pub imported: usize,
+    pub batches: usize,
+    pub failures: usize,
+    pub failures_by_kind: BTreeMap<String, usize>,
+    /// The share of the prior that is nearer to a point that failed than to one with a value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prior_mass_near_failures: Option<f64>,
+    /// Jobs for which different values were told.
+    pub conflicts: Vec<u64>,
+    pub seconds_choosing: f64,
+    pub seconds_evaluating: f64,
+    pub posterior: Option<Ordered<Marginal>>,
+    pub posterior_effective_samples: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repairs: Option<Repairs>,
+    pub seed: u64,
+    pub store: String,
+}
+
+/// Mean and standard deviation of a parameter.
+#[derive(Debug, Clone, Serialize)]
+pub struct Marginal {
+    pub mean: f64,
+    pub sd: f64,
+}
+
+impl Report {
+    /// The report of a run; `stop` is `None` while there is more to do.
+    pub fn new(engine: &Engine, stop: Option<&Stop>, store: &Path) -> Result<Self> {
+        let ledger = engine.ledger();
+        let answers = || ledger.entries().filter_map(|entry| entry.answer.as_ref());
+        let mut failures_by_kind: BTreeMap<String, usize> = BTreeMap::new();
+        for answer in answers() {
+            if let Outcome::Failed { kind, .. } = &answer.outcome {
+                *failures_by_kind.entry(kind.to_string()).or_default() += 1;
+            }
+        }
+        let pending = ledger.pending().count();
+        // A run that failed has nothing to say about Z, even if its surrogate has.
+        let current = match stop {
+            Some(Stop { status: Status::Failed, .. }) => None,
+            _ => engine.current().ok(),
+        };
+        let estimate = current.map(|c| c.estimate).filter(|e| e.log_z.is_finite());
+        let moments = current.and_then(|c| posterior::moments(&c.surrogate, engine.prior(), DRAWS, engine.seed()).ok());
+        let names = ledger.header().names();
+        Ok(Self {
+            log_z: estimate.map(|e| e.log_z),
+            log_z_sd: estimate.map(|e| e.log_z_sd),
+            status: stop.map_or("unfinished", |s| s.status.as_str()).into(),
+            reason: stop.map_or_else(|| to_do(engine, pending), |s| s.reason.clone()),
+            evaluations: answers().count(),
+            pending,
+            imported: ledger.imported().len(),
+            batches: ledger.batches().len(),
+            failures: failures_by_kind.values().sum(),
+            failures_by_kind,
+            prior_mass_near_failures: mass_near_failures(engine)?,
+            conflicts: ledger.conflicts().map(|entry| entry.job.id.0).collect(),
+            seconds_choosing: ledger.batches().iter().map(|asked| asked.seconds).sum(),
+            seconds_evaluating: answers().map(|told| told.seconds).sum(),
+            posterior_effective_samples: moments.as_ref().map(|m| m.effective_samples),
+            posterior: moments.map(|m| {
+                let pairs = m.mean.iter().zip(&m.sd).map(|(&mean, &sd)| Marginal { mean, sd });
+                Ordered(names.iter().cloned().zip(pairs).collect())
+            }),
+            repairs: current.map(|c| c.believed.repairs),
+            seed: engine.seed(),
+            store: store.display().to_string(),
+        })
+    }
+
+    /// The report for a person.
+    pub fn table(&self) -> String {
+        let log_z = match (self.log_z, self.log_z_sd) {
+            (Some(log_z), Some(sd)) => plus_minus(log_z, sd),
+            _ => "none".into(),
+        };
+        let kinds: Vec<String> = self.failures_by_kind.iter().map(|(kind, n)| format!("{kind} {n}")).collect();
+        let failed = if kinds.is_empty() { String::new() } else { format!(", of which failed: {}", kinds.join(", ")) };
+        let imported = if self.imported > 0 { format!(", {} imported", self.imported) } else { String::new() };
+        let pending = if self.pending > 0 { format!(", {} pending", self.pending) } else { String::new() };
+        let mut rows = vec![
+            ("log Z", log_z),
+            ("status", format!("{}: {}", self.status, self.reason)),
+            ("evaluations", format!("{} in {} batches{failed}{imported}{pending}", self.evaluations, self.batches)),
+            ("choosing", duration(self.seconds_choosing)),
+            ("evaluating", format!("{} over all workers", duration(self.seconds_evaluating))),
+            ("store", self.store.clone()),
+        ];
+        if let Some(mass) = self.prior_mass_near_failures {
+            rows.insert(
+                3,
+                ("left out", format!("{:.2} % of the prior is nearest to points that failed", 100.0 * mass)),
+            );
+        }
+        if !self.conflicts.is_empty() {
+            rows.push(("conflicts", format!("different values were told for {:?}; the first counts", self.conflicts)));
+        }
+        if self.repairs.is_some_and(|r| r.lengthscale_at_bound) {
+            rows.push(("caution", "a lengthscale ended at the bound of its search".into()));
+        }
+        let mut text = facts(&rows);
+        if let Some(Ordered(posterior)) = &self.posterior {
+            let mut rows = vec![vec!["parameter".into(), "mean".into(), "sd".into()]];
+            rows.extend(
+                posterior.iter().map(|(name, m)| vec![name.clone(), rounded(m.mean, m.sd), rounded(m.sd, m.sd)]),
+            );
+            text.push('\n');
+            text.push_str(&table(&rows));
+        }
+        text
+    }
+}
+
+/// What an unfinished run waits for.
+fn to_do(engine: &Engine, pending: usize) -> String {
+    match (engine.current(), pending) {
+        (Ok(_), 0) => "more points can be asked".into(),
+        (Ok(_), n) => format!("{n} evaluations are pending"),
+        (Err(e), n) => format!("{n} evaluations are pending; {e}"),
+    }
+}
+
+fn mass_near_failures(engine: &Engine) -> Result<Option<f64>> {
+    let (mut failed, mut known) = (Vec::new(), Vec::new());
+    for entry in engine.ledger().entries().filter(|entry| !entry.is_pending()) {
+        let points = if entry.value().is_some() { &mut known } else { &mut failed };
+        points.extend_from_slice(engine.latent_of(entry.job.id)?);
+    }
+    if failed.is_empty() || engine.settings().on_failure == OnFailure::AsZero {
+        return Ok(None);
+    }
+    for row in engine.ledger().imported() {
+        known.extend(engine.prior().to_latent(&row.theta)?);
+    }
+    let dim = engine.prior().dim();
+    let (failed, known) = (Points::new(dim, failed)?, Points::new(dim, known)?);
+    Ok(Some(posterior::mass_nearest(&failed, &known, DRAWS, engine.seed())?))
+}

@@ -1,0 +1,10 @@
+//! The program as its users meet it: commands, files, signals and exit codes.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod by_hand;
+mod commands;
+mod common;
+mod endings;
+mod mistakes;
+mod stopping;

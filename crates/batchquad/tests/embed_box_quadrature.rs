@@ -151,6 +151,17 @@ fn require_named(error: &Error, value: f64) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// A box whose width in lengthscales is a subnormal number.
+#[test]
+fn a_box_of_no_width_in_lengthscales_is_a_point() {
+    let measure = UniformBox::new(vec![0.0], vec![1.41e-308]).unwrap();
+    let kernel = SquaredExponential::new(1.0, vec![803.0]).unwrap();
+    assert_eq!(kernel.variance(&measure).unwrap(), 1.0);
+    let wide = UniformBox::new(vec![0.0], vec![2e-9]).unwrap();
+    let kernel = SquaredExponential::new(1.0, vec![1.0]).unwrap();
+    assert!((kernel.variance(&wide).unwrap() - 1.0).abs() < 1e-15);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4096, failure_persistence: None, ..ProptestConfig::default() })]
 

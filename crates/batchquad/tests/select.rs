@@ -125,7 +125,10 @@ fn believed_values_are_the_posterior_mean_of_the_integrand() {
         let kernel = belief.gp().kernel().clone();
         let moved =
             Surrogate::with_kernel(model, far.into(), belief.gp().nodes(), &logs, kernel, Jitter::default()).unwrap();
-        assert_eq!(Fantasy::Mean.target(&moved, &x).unwrap(), Fantasy::Mean.target(&belief, &x).unwrap());
+        // The two factorisations differ by rounding, their means by that times the condition number.
+        let (here, there) =
+            (Fantasy::Mean.target(&belief, &x).unwrap()[0], Fantasy::Mean.target(&moved, &x).unwrap()[0]);
+        assert!((here - there).abs() < 1e-9, "{here} {there}");
         let lies: Vec<f64> = [Lie::Min, Lie::Mean, Lie::Max].map(|l| at(Fantasy::Constant(l))).to_vec();
         assert!(lies[0] < lies[1] && lies[1] < lies[2] && (lies[2] - 1.0).abs() < 1e-9);
     }

@@ -43,7 +43,8 @@ impl Embed<UniformBox> for SquaredExponential {
     fn variance(&self, measure: &UniformBox) -> Result<f64> {
         box_product::variance((self.dim(), self.sigma2()), measure, |j, low, high| {
             let h = (high - low) / self.lengthscales()[j] / SQRT_2;
-            let peak = if h == 0.0 { 2.0 } else { SQRT_PI * libm::erf(h) / h };
+            // Below 1e-9 the quotient is 2 to the last bit, and a subnormal h has no digits to divide by.
+            let peak = if h < 1e-9 { 2.0 } else { SQRT_PI * libm::erf(h) / h };
             peak - mean_decay(h * h)
         })
     }

@@ -1,4 +1,17 @@
 //! Model evidences from expensive likelihoods, a batch of parallel evaluations at a time.
+//!
+//! [`integrate`] is the whole loop as a function. Beside it stand its parts: [`Engine`] asks and is told, [`run::Run`] drives it with
+//! any [`evaluate::Evaluator`] and keeps a [`journal`]; below them [`select`] chooses batches, [`surrogate`] holds a belief about
+//! the integrand and [`estimate`] what follows for the evidence. The formulas are in `MATH.md`, the reasons in `DESIGN.md`.
+//!
+//! ```
+//! use batchquad::{Config, Prior, integrate, prior::Distribution};
+//! let prior = Prior::independent([("x", Distribution::uniform(-5.0, 5.0)?)])?;
+//! let integral = integrate(|theta| -0.5 * theta[0] * theta[0], prior, Config::default())?;
+//! // ∫ exp(−x²/2) dx / 10 = √(2π)/10
+//! assert!((integral.estimate.log_z - (std::f64::consts::TAU.sqrt() / 10.0).ln()).abs() < 0.01);
+//! # Ok::<(), batchquad::Error>(())
+//! ```
 
 pub mod acquire;
 pub mod bq;
@@ -39,3 +52,7 @@ pub use points::Points;
 pub use prior::Prior;
 pub use run::{Config, Integral, integrate};
 pub use settings::Settings;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

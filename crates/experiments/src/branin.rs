@@ -68,7 +68,8 @@ fn correlation(x: &[f64; 2], y: &[f64; 2], lengthscale: f64) -> f64 {
 fn most_promising(data: &[Evaluation]) -> Result<[f64; 2]> {
     let y = standardise(data);
     let best = y.iter().copied().fold(f64::INFINITY, f64::min);
-    let (lengthscale, variance, factor) = fitted(data, &y).context("no lengthscale gives a positive-definite matrix")?;
+    let (lengthscale, variance, factor) =
+        fitted(data, &y).context("no lengthscale gives a positive-definite matrix")?;
     let white = factor.half_solve(&y);
     let mut top = (f64::NEG_INFINITY, [0.5, 0.5]);
     for i in 0..=INTERVALS {

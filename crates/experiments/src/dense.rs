@@ -18,8 +18,7 @@ impl Cholesky {
                 let rest = entry(i, j) - inner;
                 lower[i * n + j] = if i == j { rest.sqrt() } else { rest / lower[j * n + j] };
             }
-            // Catches NaN, too.
-            if !(lower[i * n + i] > 0.0) {
+            if lower[i * n + i].is_nan() || lower[i * n + i] <= 0.0 {
                 return None;
             }
         }

@@ -93,10 +93,8 @@ impl Coverage {
     /// Over all readings given.
     #[must_use]
     pub fn of(judged: &[Judged]) -> Self {
-        let z: Vec<f64> = judged
-            .iter()
-            .map(|j| if let Some(sd) = j.sd { j.distance() / sd } else { f64::INFINITY })
-            .collect();
+        let z: Vec<f64> =
+            judged.iter().map(|j| if let Some(sd) = j.sd { j.distance() / sd } else { f64::INFINITY }).collect();
         let within = |k: f64| mean(&z.iter().map(|v| f64::from(u8::from(*v <= k))).collect::<Vec<_>>());
         Self { one: within(1.0), two: within(2.0), median_z: quantile(&z, 0.5) }
     }
@@ -128,7 +126,9 @@ pub fn run(plan: &Plan, workshop: &Workshop) -> Result<String> {
     }
     let traces = workshop.all(&tasks, trace)?;
     let mut rows: Vec<Row> = Vec::new();
-    let mut csv = String::from("problem,rule,batch,seed,batches,evaluations,error,sd,error_m,sd_m,sigma2,lengthscale,fallbacks\n");
+    let mut csv = String::from(
+        "problem,rule,batch,seed,batches,evaluations,error,sd,error_m,sd_m,sigma2,lengthscale,fallbacks\n",
+    );
     let mut base: Vec<f64> = Vec::new();
     for (group, chunk) in groups.iter().zip(traces.chunks(plan.runs as usize)) {
         let (problem, rule, batch) = (group.0.name(), rule_name(group.1)?, group.2);
@@ -195,8 +195,8 @@ fn line(r: &Reading) -> String {
 
 fn render(rows: &[Row], runs: u64) -> String {
     let head = [
-        "problem", "rule", "batch", "q25", "median", "q75", "ratio", "paired", "bar", "reached", "M median", "end", "end M",
-        "1sd", "2sd", "|z|", "M 1sd", "M 2sd", "M |z|",
+        "problem", "rule", "batch", "q25", "median", "q75", "ratio", "paired", "bar", "reached", "M median", "end",
+        "end M", "1sd", "2sd", "|z|", "M 1sd", "M 2sd", "M |z|",
     ];
     let mut lines = vec![head.map(String::from).to_vec()];
     for r in rows {

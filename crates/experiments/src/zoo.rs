@@ -45,9 +45,7 @@ pub fn run(settings: &Settings, runs: u64, seed: u64, workshop: &Workshop) -> Re
     let mut rows = vec![head];
     let mut csv = String::from("problem,seed,evaluations,error,sd,error_m,sd_m\n");
     for (animal, chunk) in Animal::ALL.iter().zip(traces.chunks(runs as usize)) {
-        let median = |of: &dyn Fn(&[Reading]) -> f64| {
-            quantile(&chunk.iter().map(|t| of(t)).collect::<Vec<_>>(), 0.5)
-        };
+        let median = |of: &dyn Fn(&[Reading]) -> f64| quantile(&chunk.iter().map(|t| of(t)).collect::<Vec<_>>(), 0.5);
         let own = |r: &Reading| r.own;
         let moments = |r: &Reading| r.moments.unwrap_or(Judged { error: None, sd: None });
         let mut row = vec![animal.name().to_string()];

@@ -14,6 +14,9 @@ use batchquad::prior::{Distribution, Prior};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+/// A log-likelihood.
+pub type LogLikelihood = dyn Fn(&[f64]) -> f64 + Send + Sync;
+
 /// A log-likelihood, a prior and the evidence they have.
 pub struct Problem {
     /// What it is called in tables.
@@ -21,7 +24,7 @@ pub struct Problem {
     /// The prior.
     pub prior: Prior,
     /// The log-likelihood, in the prior's units.
-    pub log_likelihood: Box<dyn Fn(&[f64]) -> f64 + Send + Sync>,
+    pub log_likelihood: Box<LogLikelihood>,
     /// The true `log Z`.
     pub log_z: f64,
 }

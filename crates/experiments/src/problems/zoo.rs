@@ -138,9 +138,8 @@ fn round(name: &str, mean: [f64; 2], width: f64, offset: f64) -> Result<Problem>
 /// Gaussians of width one half at (±4, 0), the left with a weight of 0.3.
 fn two_modes() -> Result<Problem> {
     let at = |x: &[f64], variance: f64| {
-        let mode = |centre: f64, share: f64| {
-            share.ln() + log_normal(x[0], centre, variance) + log_normal(x[1], 0.0, variance)
-        };
+        let mode =
+            |centre: f64, share: f64| share.ln() + log_normal(x[0], centre, variance) + log_normal(x[1], 0.0, variance);
         log_sum_exp([mode(-4.0, 0.3), mode(4.0, 0.7)].into_iter())
     };
     Ok(Problem {

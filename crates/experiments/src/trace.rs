@@ -1,0 +1,117 @@
+//! One run of the library on one problem, read after every batch.
+
+use anyhow::{Context, Result};
+use batchquad::{
+    Engine, Estimate, Settings,
+    journal::{Event, Told},
+    types::Outcome,
+    warp::Model,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::problems::Choice;
+
+/// Everything that determines a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Spec {
+    /// The problem.
+    pub problem: Choice,
+    /// The seed of the problem and of the run.
+    pub seed: u64,
+    /// All choices of the run; its budget is `max_evaluations`.
+    pub settings: Settings,
+}
+
+/// An estimate against the truth.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Judged {
+    /// `log Ẑ − log Z`; absent where the estimate was not positive.
+    pub error: Option<f64>,
+    /// The standard deviation that was claimed.
+    pub sd: Option<f64>,
+}
+
+impl Judged {
+    fn new(estimate: &Estimate, log_z: f64) -> Self {
+        let finite = |v: f64| Some(v).filter(|v| v.is_finite());
+        Self { error: finite(estimate.log_z - log_z), sd: finite(estimate.log_z_sd) }
+    }
+
+    /// `|error|`, infinite where there was no estimate.
+    #[must_use]
+    pub fn distance(&self) -> f64 {
+        self.error.map_or(f64::INFINITY, f64::abs)
+    }
+}
+
+/// What was believed after a batch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    /// Batches evaluated, the initial design being the first.
+    pub batches: usize,
+    /// Evaluations behind it.
+    pub evaluations: usize,
+    /// The estimate of the run's own surrogate.
+    pub own: Judged,
+    /// The exact moments of the square-root model; absent for a plain one.
+    pub moments: Option<Judged>,
+    /// The kernel's variance.
+    pub sigma2: f64,
+    /// The geometric mean of its lengthscales.
+    pub lengthscale: f64,
+    /// Points so far that the acquisition did not choose.
+    pub fallbacks: usize,
+}
+
+/// Runs to the end of the budget. The initial design is one batch of its own, whatever the batch size.
+///
+/// # Errors
+/// When no belief can be formed.
+pub fn trace(spec: &Spec) -> Result<Vec<Reading>> {
+    let problem = spec.problem.build(spec.seed).with_context(|| format!("building {:?}", spec.problem))?;
+    let budget = spec.settings.max_evaluations;
+    let mut engine = Engine::new(problem.prior.clone(), spec.settings.clone(), spec.seed)?;
+    let mut readings = Vec::new();
+    loop {
+        let done = engine.ledger().entries().len();
+        if done >= budget {
+            return Ok(readings);
+        }
+        let wanted = if done == 0 { engine.initial_size() } else { spec.settings.batch };
+        let asked = engine.ask(wanted.min(budget - done))?;
+        let jobs = asked.jobs.clone();
+        engine.apply(&Event::Asked(asked))?;
+        for job in jobs {
+            let value = (problem.log_likelihood)(&job.theta);
+            let outcome = Outcome::from_log_likelihood(&job.theta, value);
+            engine.apply(&Event::Told(Told::new(job.id, outcome)))?;
+        }
+        readings.push(read(&engine, problem.log_z)?);
+    }
+}
+
+fn read(engine: &Engine, log_z: f64) -> Result<Reading> {
+    let current = engine.current()?;
+    let moments = match current.surrogate.model() {
+        Model::Plain => None,
+        _ => Some(Judged::new(&current.surrogate.estimate_as(Model::WsabiM)?, log_z)),
+    };
+    let lengthscales = &current.believed.lengthscales;
+    Ok(Reading {
+        batches: engine.ledger().batches().len(),
+        evaluations: engine.ledger().entries().len(),
+        own: Judged::new(&current.estimate, log_z),
+        moments,
+        sigma2: current.believed.sigma2,
+        lengthscale: (lengthscales.iter().map(|l| l.ln()).sum::<f64>() / lengthscales.len() as f64).exp(),
+        fallbacks: engine.fallbacks(),
+    })
+}
+
+/// The evaluations after which the error is below `tolerance` and stays there to the end; infinite if that never happens.
+#[must_use]
+pub fn reached_for_good(readings: &[Reading], tolerance: f64, judged: impl Fn(&Reading) -> Option<Judged>) -> f64 {
+    let outside = |r: &Reading| judged(r).is_none_or(|j| j.distance() > tolerance);
+    let first = readings.iter().rposition(outside).map_or(0, |last| last + 1);
+    readings.get(first).map_or(f64::INFINITY, |r| r.evaluations as f64)
+}

@@ -1,0 +1,102 @@
+//! Runs are repeatable for any number of threads, and resume where they were stopped.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{
+    fs,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use batchquad::{Settings, select::BatchRule};
+use experiments::{
+    efficiency::{self, Plan},
+    problems::Choice,
+    runs::{Task, Workshop},
+    trace::{Judged, Reading, reached_for_good},
+};
+
+fn plan() -> Plan {
+    Plan {
+        problems: vec![Choice::InModelPositive],
+        rules: vec![BatchRule::KrigingBeliever, BatchRule::LocalPenalisation],
+        batches: vec![1, 4],
+        runs: 2,
+        seed: 5,
+        settings: Settings::default(),
+        budget: Some(20),
+    }
+}
+
+#[test]
+fn the_number_of_threads_does_not_matter_and_a_second_start_finds_everything() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let first = Workshop { out: one.path().into(), threads: 1 };
+    efficiency::run(&plan(), &first).unwrap();
+    efficiency::run(&plan(), &Workshop { out: two.path().into(), threads: 3 }).unwrap();
+    let read = |name: &str| [&one, &two].map(|d| fs::read_to_string(d.path().join(name)).unwrap());
+    for name in ["readings.csv", "summary.json", "table.txt"] {
+        let [a, b] = read(name);
+        assert_eq!(a, b, "{name}");
+    }
+    let before = read("readings.csv")[0].clone();
+    assert!(before.lines().count() > 20);
+    // Interrupted: half of the runs are gone.
+    for (i, entry) in fs::read_dir(one.path().join("runs")).unwrap().enumerate() {
+        if i % 2 == 0 {
+            fs::remove_file(entry.unwrap().path()).unwrap();
+        }
+    }
+    efficiency::run(&plan(), &first).unwrap();
+    assert_eq!(before, read("readings.csv")[0]);
+}
+
+#[test]
+fn finished_work_is_not_done_again_unless_its_specification_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let workshop = Workshop { out: dir.path().into(), threads: 2 };
+    let count = AtomicUsize::new(0);
+    let mut tasks: Vec<Task<u32>> = (0..6).map(|i| Task { key: format!("t{i}"), spec: i }).collect();
+    let go = |tasks: &[Task<u32>]| {
+        workshop
+            .all(tasks, |i| {
+                count.fetch_add(1, Ordering::Relaxed);
+                Ok(i * i)
+            })
+            .unwrap()
+    };
+    assert_eq!(go(&tasks), [0, 1, 4, 9, 16, 25]);
+    assert_eq!(go(&tasks), [0, 1, 4, 9, 16, 25]);
+    assert_eq!(count.load(Ordering::Relaxed), 6);
+    tasks[2].spec = 10;
+    assert_eq!(go(&tasks), [0, 1, 100, 9, 16, 25]);
+    assert_eq!(count.load(Ordering::Relaxed), 7);
+}
+
+#[test]
+fn a_failure_is_reported_and_the_rest_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let workshop = Workshop { out: dir.path().into(), threads: 1 };
+    let tasks: Vec<Task<u32>> = (0..3).map(|i| Task { key: format!("t{i}"), spec: i }).collect();
+    let result = workshop.all(&tasks, |&i| if i == 1 { anyhow::bail!("no") } else { Ok(i) });
+    assert!(format!("{:#}", result.unwrap_err()).contains("t1"));
+    assert!(dir.path().join("runs/t0.json").exists());
+}
+
+#[test]
+fn reaching_is_not_keeping() {
+    let reading = |evaluations: usize, error: Option<f64>| Reading {
+        batches: 1,
+        evaluations,
+        own: Judged { error, sd: Some(1.0) },
+        moments: None,
+        sigma2: 1.0,
+        lengthscale: 1.0,
+        fallbacks: 0,
+    };
+    let run = [(4, Some(1.0)), (8, Some(0.01)), (12, None), (16, Some(-0.01)), (20, Some(0.0))];
+    let readings: Vec<Reading> = run.iter().map(|&(n, e)| reading(n, e)).collect();
+    assert_eq!(reached_for_good(&readings, 0.02, |r| Some(r.own)), 16.0);
+    assert_eq!(reached_for_good(&readings, 2.0, |r| Some(r.own)), 16.0);
+    assert_eq!(reached_for_good(&readings[..3], 0.02, |r| Some(r.own)), f64::INFINITY);
+    assert_eq!(reached_for_good(&readings, 0.02, |r| r.moments), f64::INFINITY);
+    assert_eq!(reached_for_good(&readings[3..], 0.02, |r| Some(r.own)), 16.0);
+}

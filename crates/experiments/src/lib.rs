@@ -4,7 +4,9 @@
 pub mod branin;
 pub mod dense;
 pub mod efficiency;
+pub mod figure;
 pub mod grid;
+pub mod penalisation;
 pub mod problems;
 pub mod runs;
 pub mod stats;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use batchquad::{Settings, select::BatchRule};
 use clap::{Args, Parser, Subcommand};
-use experiments::{branin, efficiency, problems::Choice, runs::Workshop, zoo};
+use experiments::{branin, efficiency, penalisation, problems::Choice, runs::Workshop, zoo};
 use serde_json::Value;
 
 #[derive(Parser)]
@@ -38,6 +38,12 @@ enum Experiment {
     Zoo {
         #[command(flatten)]
         common: Common,
+    },
+    /// Figure 1 of the paper: an acquisition, Lipschitz cones, their hard and soft minimum.
+    Penalisation {
+        /// Where `penalisation.svg` is written.
+        #[arg(long, default_value = "results/penalisation")]
+        out: PathBuf,
     },
     /// Prints the data of the GP-evidence problem as they were made.
     BraninData,
@@ -94,6 +100,13 @@ fn main() -> Result<()> {
         }
         Experiment::Zoo { common } => {
             print!("{}", zoo::run(&common.settings()?, common.runs, common.seed, &common.workshop("zoo"))?);
+        }
+        Experiment::Penalisation { out } => {
+            std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
+            let path = out.join("penalisation.svg");
+            std::fs::write(&path, penalisation::figure()?)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+            println!("{}", path.display());
         }
         Experiment::BraninData => print!("{}", branin::to_csv(&branin::optimise(branin::branin, 20)?)),
     }

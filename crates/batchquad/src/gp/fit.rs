@@ -111,7 +111,7 @@ impl Default for FitOptions {
             lengthscale_log_sd: 1.0,
             // Twenty prior widths: anything longer is a constant as far as the integral can tell.
             lengthscale_bounds: (1e-3, 20.0),
-            starts: vec![0.2, 0.7, 2.5],
+            starts: vec![0.05, 0.2, 0.7, 2.5],
             jitter: Jitter::default(),
         }
     }

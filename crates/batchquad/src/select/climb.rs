@@ -6,6 +6,7 @@ use crate::{
     design::space_filling,
     error::Result,
     gp::Order,
+    jets::{Jets, run},
     optim::{Ascent, Bounds, Summit, maximise},
     points::Points,
     rng::{Purpose, Stream},
@@ -190,13 +191,10 @@ pub(crate) fn climb_all(
     bounds: &Bounds,
     ascent: Ascent,
 ) -> Result<Vec<Summit>> {
-    let d = lengthscales.len();
     let down: Vec<Vec<f64>> = starts.iter().map(|x| x.iter().zip(lengthscales).map(|(x, l)| x / l).collect()).collect();
     let mut summits = maximise(&down, bounds, ascent, |trials| {
-        let flat = trials.iter().flat_map(|y| y.iter().zip(lengthscales).map(|(y, l)| y * l)).collect();
-        let jets = acquisition.log_jets(&Points::new(d, flat)?, Order::Gradient)?;
-        let scaled = |at: usize| (0..d).map(|k| jets.gradient[at * d + k] * lengthscales[k]).collect();
-        Ok((0..trials.len()).map(|at| (jets.value[at], scaled(at))).collect())
+        let jets = acquisition.log_jets(&unscaled(trials, lengthscales)?, Order::Gradient)?;
+        Ok((0..trials.len()).map(|at| (jets.value[at], scaled_gradient(&jets, at, lengthscales))).collect())
     })?;
     for s in &mut summits {
         s.x.iter_mut().zip(lengthscales).for_each(|(x, l)| *x *= l);
@@ -207,4 +205,15 @@ pub(crate) fn climb_all(
 /// `Σ ((xₐ − yₐ)/λₐ)²`.
 pub(crate) fn scaled_square(x: &[f64], y: &[f64], lengthscales: &[f64]) -> f64 {
     x.iter().zip(y).zip(lengthscales).map(|((x, y), l)| ((x - y) / l).powi(2)).sum()
+}
+
+/// Points from their coordinates in lengthscales.
+pub(crate) fn unscaled(scaled: &[Vec<f64>], lengthscales: &[f64]) -> Result<Points> {
+    let flat = scaled.iter().flat_map(|y| y.iter().zip(lengthscales).map(|(y, l)| y * l)).collect();
+    Points::new(lengthscales.len(), flat)
+}
+
+/// `∇ log a` in lengthscales, at point `at`.
+pub(crate) fn scaled_gradient(jets: &Jets, at: usize, lengthscales: &[f64]) -> Vec<f64> {
+    run(&jets.gradient, at, lengthscales.len()).iter().zip(lengthscales).map(|(g, l)| g * l).collect()
 }

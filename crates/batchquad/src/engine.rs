@@ -229,6 +229,17 @@ impl Engine {
         Ok(Asked { jobs, seconds: 0.0, info })
     }
 
+    /// How many points the next batch should have: the whole batch for an initial design, then no more than the share of the values
+    /// known that [`Settings::batch_growth`] allows.
+    #[must_use]
+    pub fn next_batch(&self) -> usize {
+        if self.ledger.entries().len() < self.initial_size() {
+            return self.settings.batch;
+        }
+        let values = self.ledger.values().count() + self.ledger.imported().len();
+        self.settings.batch.min((self.settings.batch_growth * values as f64) as usize).max(1)
+    }
+
     /// The belief given all values so far, with its estimate of the evidence. Worked out once and kept until an event arrives.
     ///
     /// # Errors

@@ -117,7 +117,7 @@ impl<'a> Run<'a> {
     /// When an event cannot be recorded, an evaluator has broken down, or no belief can be formed. Nothing recorded is lost.
     pub fn advance(&mut self, patience: Duration) -> Result<Progress> {
         let free = match self.engine.settings().schedule {
-            Schedule::Batch if self.evaluator.in_flight() == 0 => self.engine.settings().batch,
+            Schedule::Batch if self.evaluator.in_flight() == 0 => self.engine.next_batch(),
             Schedule::Batch => 0,
             Schedule::Async => self.evaluator.workers().saturating_sub(self.evaluator.in_flight()),
         };

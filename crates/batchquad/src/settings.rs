@@ -52,6 +52,9 @@ pub enum Schedule {
 pub struct Settings {
     /// Points chosen together.
     pub batch: usize,
+    /// A batch is at most this share of the values known when it is chosen: a large first batch would be chosen on a poor model. At
+    /// least one point is always chosen, and the initial design and the asynchronous schedule are not held back.
+    pub batch_growth: f64,
     /// The run ends after this many evaluations were asked.
     pub max_evaluations: usize,
     /// … or after this many batches.
@@ -90,6 +93,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             batch: 8,
+            batch_growth: 0.5,
             max_evaluations: 128,
             max_batches: None,
             max_seconds: None,
@@ -135,6 +139,7 @@ impl Settings {
                 require_positive(name, value)?;
             }
         }
+        require_positive("batch_growth", self.batch_growth)?;
         require_positive("penalisation.slope", self.penalisation.slope)?;
         require_positive("penalisation.power", self.penalisation.power)?;
         Ok(())

@@ -303,6 +303,19 @@ fn every_stopping_rule_is_named() {
 }
 
 #[test]
+fn a_batch_does_not_outgrow_what_is_known() {
+    let sizes = |growth: f64| -> Vec<usize> {
+        let settings = Settings { batch: 16, batch_growth: growth, max_evaluations: 60, ..Settings::default() };
+        let mut engine = Engine::new(prior(2), settings, 2).unwrap();
+        finish(&mut engine, &mut Fake::new(2, false, &value), &mut Memory);
+        engine.ledger().batches().iter().map(|b| b.jobs.len()).collect()
+    };
+    assert_eq!(sizes(0.5), [12, 6, 9, 13, 16, 4]);
+    assert_eq!(sizes(1e9), [12, 16, 16, 16]);
+    assert!(Engine::new(prior(2), Settings { batch_growth: 0.0, ..Settings::default() }, 2).is_err());
+}
+
+#[test]
 fn imported_values_count_and_replace_the_initial_design() {
     let mut engine = Engine::new(prior(1), small(), 2).unwrap();
     let rows = (-4..=4).map(|i| vec![f64::from(i) * 0.5]);

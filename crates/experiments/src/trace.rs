@@ -77,7 +77,7 @@ pub fn trace(spec: &Spec) -> Result<Vec<Reading>> {
         if done >= budget {
             return Ok(readings);
         }
-        let wanted = if done == 0 { engine.initial_size() } else { spec.settings.batch };
+        let wanted = if done == 0 { engine.initial_size() } else { engine.next_batch() };
         let asked = engine.ask(wanted.min(budget - done))?;
         let jobs = asked.jobs.clone();
         engine.apply(&Event::Asked(asked))?;

@@ -66,7 +66,7 @@ pub struct Row {
     pub reached: usize,
     /// Median over the median of the first batch size.
     pub ratio: Option<f64>,
-    /// The median over runs of each run's own ratio.
+    /// The median over runs of each run's own ratio, without those that never got there with either batch size.
     pub paired_ratio: Option<f64>,
     /// The median |error| at the end.
     pub final_error: f64,
@@ -144,7 +144,9 @@ pub fn run(plan: &Plan, workshop: &Workshop) -> Result<String> {
         if batch == plan.batches[0] {
             base.clone_from(&own);
         }
-        let pairs: Vec<f64> = own.iter().zip(&base).map(|(a, b)| if a == b { 1.0 } else { a / b }).collect();
+        // Where neither got there, there is nothing to compare.
+        let both = own.iter().zip(&base).filter(|(a, b)| a.is_finite() || b.is_finite());
+        let pairs: Vec<f64> = both.map(|(a, b)| a / b).collect();
         let ends: Vec<&Reading> = chunk.iter().filter_map(|t| t.last()).collect();
         let end = |judged: fn(&Reading) -> Option<Judged>| {
             let errors: Vec<f64> = ends.iter().map(|r| judged(r).map_or(f64::INFINITY, |j| j.distance())).collect();

@@ -117,7 +117,7 @@ const CLIMBS: usize = 3;
 
 /// Their spread, and how far the ascent may go, in lengthscales.
 const SPREAD: f64 = 0.1;
-const REACH: f64 = 2.0;
+const REACH: f64 = 0.7;
 
 /// A percent of the constant is more than its use deserves.
 const ASCENT: Ascent = Ascent { max_evaluations: 12, gradient_tolerance: 1e-2, value_tolerance: 1e-2, max_step: 0.5 };

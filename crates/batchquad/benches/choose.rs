@@ -55,7 +55,7 @@ fn main() {
         {
             for batch in [1, 8, 16] {
                 let mut per_point = Vec::new();
-                let mut fitting = Vec::new();
+                let (mut fitting, mut evaluations) = (Vec::new(), 0);
                 for repeat in 0..7 {
                     let begin = Instant::now();
                     let belief =
@@ -63,10 +63,15 @@ fn main() {
                             .unwrap();
                     fitting.push(begin.elapsed().as_secs_f64());
                     let search = Search { asked: n as u64 + repeat, ..Search::default() };
-                    rule.select(&belief, &none, batch, search).unwrap();
+                    let chosen = rule.select(&belief, &none, batch, search).unwrap();
+                    evaluations += chosen.evaluations;
                     per_point.push(begin.elapsed().as_secs_f64() / batch as f64);
                 }
-                let entry = json!({"per_point": median(per_point), "fit": median(fitting)});
+                let entry = json!({
+                    "per_point": median(per_point),
+                    "fit": median(fitting),
+                    "evaluations_per_point": evaluations as f64 / (7 * batch) as f64,
+                });
                 table.entry(format!("{name}, batch {batch}")).or_insert(json!({}))[n.to_string()] = entry;
             }
         }

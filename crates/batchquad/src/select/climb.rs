@@ -43,6 +43,7 @@ pub(crate) struct Climb {
     taken: Points,
     chosen: Vec<Vec<f64>>,
     fallbacks: usize,
+    evaluations: usize,
 }
 
 impl Climb {
@@ -57,6 +58,7 @@ impl Climb {
             taken: nodes.concat(pending)?,
             chosen: Vec::new(),
             fallbacks: 0,
+            evaluations: 0,
             lengthscales,
         };
         let mut stream = climb.stream(0);
@@ -89,12 +91,17 @@ impl Climb {
     /// Chooses the next point of the batch: the highest summit of `acquisition` that keeps its distance.
     pub(crate) fn choose(&mut self, belief: &Surrogate, acquisition: &dyn Acquisition) -> Result<Vec<f64>> {
         let mut summits = climb_all(acquisition, &self.starts, &self.lengthscales, &self.bounds, ASCENT)?;
+        self.evaluations += summits.iter().map(|s| s.evaluations).sum::<usize>();
         summits.retain(|s| s.value > f64::NEG_INFINITY);
         summits.sort_by(|a, b| b.value.total_cmp(&a.value));
         let mut point = None;
-        for summit in summits.iter().filter(|s| self.is_free(&s.x)) {
+        for summit in &summits {
+            if !self.is_free(&summit.x) {
+                continue;
+            }
             let start = std::slice::from_ref(&summit.x);
             let top = climb_all(acquisition, start, &self.lengthscales, &self.bounds, POLISH)?;
+            self.evaluations += top.iter().map(|s| s.evaluations).sum::<usize>();
             point = top.into_iter().map(|s| s.x).find(|x| self.is_free(x));
             if point.is_some() {
                 break;
@@ -152,7 +159,11 @@ impl Climb {
 
     /// The batch as chosen.
     pub(crate) fn finish(self) -> Result<Selection> {
-        Ok(Selection { points: Points::from_rows(&self.chosen)?, fallbacks: self.fallbacks })
+        Ok(Selection {
+            points: Points::from_rows(&self.chosen)?,
+            fallbacks: self.fallbacks,
+            evaluations: self.evaluations,
+        })
     }
 }
 

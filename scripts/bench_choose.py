@@ -55,7 +55,9 @@ def flops(n, evaluations, batch, d=4):
 
 
 def table(theirs, ours, gflops):
-    seconds = lambda scale, n: theirs[scale][str(n)]["seconds"] if isinstance(theirs[scale][str(n)], dict) else theirs[scale][str(n)]
+    def seconds(scale, n):
+        return theirs[scale]["seconds_per_point"][str(n)]
+
     lines = [
         f"One thread each; matrix product of side 1024: {gflops:.1f} GFlop/s. Milliseconds per chosen point, refitting included.",
         "",

@@ -115,6 +115,9 @@ impl Default for Settings {
 }
 
 /// The default size of the initial design in `dim` dimensions.
+///
+/// Measured: on the two-dimensional GP-evidence problem runs of single points need the same 39 to 41 evaluations (median) for
+/// designs of 4 to 12 points, and 44, 46 and 51 for 16, 20 and 24; batches profit from a design that is not too small.
 #[must_use]
 pub fn initial_size(dim: usize) -> usize {
     4 * dim + 4

@@ -5,6 +5,8 @@
 mod by_hand;
 mod commands;
 mod common;
+mod documentation;
 mod endings;
+mod examples;
 mod mistakes;
 mod stopping;

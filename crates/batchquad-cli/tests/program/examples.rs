@@ -102,8 +102,7 @@ fn bioassay_in_job_arrays() {
     assert!((result["log_z"].as_f64().unwrap() + 3.76223).abs() < 0.05, "{result}");
 
     // A cluster on which nothing runs is not asked for ever.
-    let place_without = std::fs::remove_dir_all(place.path("problem.batchquad"));
-    place_without.unwrap();
+    std::fs::remove_dir_all(place.path("problem.batchquad")).unwrap();
     place.script("bin/sbatch", "#!/bin/sh\nexit 1\n");
     let failed = driver(&path);
     assert_eq!(failed.status.code(), Some(1));

@@ -8,5 +8,8 @@ mod common;
 mod documentation;
 mod endings;
 mod examples;
+mod kills;
 mod mistakes;
+mod numbers;
+mod places;
 mod stopping;

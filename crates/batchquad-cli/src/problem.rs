@@ -29,6 +29,8 @@ pub struct Problem {
     pub settings: Settings,
     pub seed: Option<u64>,
     pub workers: Option<usize>,
+    /// The answer, where somebody knows it: shown beside the estimate and used for nothing.
+    pub known_log_z: Option<f64>,
 }
 
 /// The parameters with their priors: all that makes a problem this one, as it is written in stores.
@@ -84,10 +86,10 @@ impl Problem {
         };
         let prior = parameters.prior().map_err(|e| BadInput(format!("parameter: {e}")))?;
         let (likelihood, on_failure) = likelihood(table.get("likelihood"), base)?;
-        let run = Run::read(table.get("run"))?;
-        let settings = Settings { on_failure, ..run.settings };
+        let Run { settings, seed, workers, known_log_z } = Run::read(table.get("run"))?;
+        let settings = Settings { on_failure, ..settings };
         settings.validate().map_err(|e| within("run", e))?;
-        Ok(Self { parameters, prior, likelihood, settings, seed: run.seed, workers: run.workers })
+        Ok(Self { parameters, prior, likelihood, settings, seed, workers, known_log_z })
     }
 
     /// What was given on the command line wins.
@@ -260,6 +262,7 @@ struct Run {
     settings: Settings,
     seed: Option<u64>,
     workers: Option<usize>,
+    known_log_z: Option<f64>,
 }
 
 impl Run {
@@ -277,7 +280,12 @@ impl Run {
         if workers == Some(0) {
             return Err(BadInput("run.workers is 0, expected at least 1".into()));
         }
-        Ok(Self { settings: read("run", &Value::Table(table), &["seed", "workers"])?, seed, workers })
+        let known_log_z = table.remove("known_log_z").map(|v| read("run.known_log_z", &v, &[])).transpose()?;
+        if let Some(value) = known_log_z.filter(|value: &f64| !value.is_finite()) {
+            return Err(BadInput(format!("run.known_log_z is {value}, expected a finite number")));
+        }
+        let settings = read("run", &Value::Table(table), &["seed", "workers", "known_log_z"])?;
+        Ok(Self { settings, seed, workers, known_log_z })
     }
 }
 

@@ -22,6 +22,9 @@ const DRAWS: usize = 4096;
 pub struct Report {
     pub log_z: Option<f64>,
     pub log_z_sd: Option<f64>,
+    /// The answer, where the problem file knows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known_log_z: Option<f64>,
     pub status: String,
     pub reason: String,
     /// Jobs that were answered, failures included.
@@ -76,6 +79,7 @@ impl Report {
         Ok(Self {
             log_z: estimate.map(|e| e.log_z),
             log_z_sd: estimate.map(|e| e.log_z_sd),
+            known_log_z: None,
             status: stop.map_or("unfinished", |s| s.status.as_str()).into(),
             reason: stop.map_or_else(|| to_do(engine, pending), |s| s.reason.clone()),
             evaluations: answers().count(),
@@ -123,6 +127,9 @@ impl Report {
                 ("left out", format!("{:.2} % of the prior is nearest to points that failed", 100.0 * mass)),
             );
         }
+        if let Some(known) = self.known_log_z {
+            rows.insert(1, ("known", self.beside(known)));
+        }
         if !self.conflicts.is_empty() {
             rows.push(("conflicts", format!("different values were told for {:?}; the first counts", self.conflicts)));
         }
@@ -139,6 +146,14 @@ impl Report {
             text.push_str(&table(&rows));
         }
         text
+    }
+
+    /// The known answer, and how far from it the estimate is.
+    fn beside(&self, known: f64) -> String {
+        let (Some(log_z), Some(sd)) = (self.log_z, self.log_z_sd) else { return known.to_string() };
+        let difference = log_z - known;
+        let in_sds = if sd > 0.0 { format!(", {:+.1} sd", difference / sd) } else { String::new() };
+        format!("{known} (log Z is {difference:+.1e} from it{in_sds})")
     }
 }
 

@@ -49,7 +49,7 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
         }
     };
     evaluator.shutdown();
-    finish(&engine, &stop, &dir, args)
+    finish(&engine, &stop, &dir, problem.known_log_z, args)
 }
 
 /// The store of the problem: the one that is there, or a new one.
@@ -106,8 +106,8 @@ fn first_look(engine: &Engine) -> usize {
     engine.initial_size().max(engine.settings().batch)
 }
 
-fn finish(engine: &Engine, stop: &Stop, dir: &Path, args: &RunArgs) -> Result<Exit> {
-    let report = Report::new(engine, Some(stop), dir)?;
+fn finish(engine: &Engine, stop: &Stop, dir: &Path, known_log_z: Option<f64>, args: &RunArgs) -> Result<Exit> {
+    let report = Report { known_log_z, ..Report::new(engine, Some(stop), dir)? };
     if args.json {
         print_json(&report)?;
     } else {

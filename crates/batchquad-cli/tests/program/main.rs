@@ -5,6 +5,11 @@
 mod by_hand;
 mod commands;
 mod common;
+mod documentation;
 mod endings;
+mod examples;
+mod kills;
 mod mistakes;
+mod numbers;
+mod places;
 mod stopping;

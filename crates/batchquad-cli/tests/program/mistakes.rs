@@ -41,6 +41,8 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ("[likelihood]", "[liklihood]", &["`liklihood`", "did you mean `likelihood`?"]),
     ("[run]", "[run]\nbatch_rule = \"local-penalization\"", &["run.batch_rule", "did you mean `local-penalisation`?"]),
     ("[run]", "[run]\ntarget_sd = -0.1", &["run.target_sd is -0.1", "> 0"]),
+    ("[run]", "[run]\nknown_log_z = nan", &["run.known_log_z is NaN", "a finite number"]),
+    ("[run]", "[run]\nknown_logz = -1", &["run.known_logz", "did you mean `known_log_z`?"]),
     ("[run]", "[run]\nworkers = 0", &["run.workers is 0", "at least 1"]),
     ("[run]", "[run]\non_failure = \"abort\"", &["run.on_failure", "[likelihood]"]),
     ("[run]", "[run", &["line 9", "[run"]),

@@ -133,6 +133,10 @@ impl Report {
         if !self.conflicts.is_empty() {
             rows.push(("conflicts", format!("different values were told for {:?}; the first counts", self.conflicts)));
         }
+        if let Some(n) = self.repairs.map(|r| r.contradictory_nodes).filter(|n| *n > 0) {
+            let text = format!("values at {n} nodes contradict each other (noise, or a jump?); their mean counts");
+            rows.push(("warning", text));
+        }
         if self.repairs.is_some_and(|r| r.lengthscale_at_bound) {
             rows.push(("caution", "a lengthscale ended at the bound of its search".into()));
         }

@@ -15,6 +15,7 @@ use crate::{
     journal::{Applied, Asked, Event, Header, Ledger},
     kernel::SquaredExponential,
     measure::{Gaussian, Mixture},
+    nodes::Nodes,
     points::Points,
     posterior::mass_nearest,
     prior::Prior,
@@ -71,6 +72,10 @@ pub struct Repairs {
     pub clamped_variance: bool,
     /// Whether a lengthscale ended at the bound of its search.
     pub lengthscale_at_bound: bool,
+    /// Values at places where there was one already, joined into one node.
+    pub merged_values: usize,
+    /// Nodes at which values contradict each other: the likelihood is noisy, or jumps.
+    pub contradictory_nodes: usize,
 }
 
 /// One line of a run's history: what was believed when a batch had come in.
@@ -253,7 +258,8 @@ impl Engine {
     }
 
     fn believe(&self) -> Result<Current> {
-        let (nodes, logs) = self.data()?;
+        let (rows, values) = self.data()?;
+        let Nodes { points: nodes, log_values: logs, merged, contradictory } = Nodes::new(&rows, &values)?;
         let measure: Mixture = Gaussian::standard(self.prior.dim())?.into();
         let (model, options) = (self.settings.surrogate, self.settings.fit_options());
         let fingerprint = fingerprint(&self.settings, &nodes, &logs);
@@ -278,7 +284,7 @@ impl Engine {
         let estimate = surrogate.estimate()?;
         let kernel = surrogate.gp().kernel();
         let believed = Believed {
-            values: nodes.len(),
+            values: values.len(),
             fingerprint,
             sigma2: kernel.sigma2(),
             lengthscales: kernel.lengthscales().to_vec(),
@@ -290,13 +296,15 @@ impl Engine {
                 largest_jitter: surrogate.gp().factor().largest_jitter() / kernel.sigma2(),
                 clamped_variance: estimate.clamped,
                 lengthscale_at_bound: at_bound,
+                merged_values: merged,
+                contradictory_nodes: contradictory,
             },
         };
         Ok(Current { surrogate, estimate, believed })
     }
 
-    /// Nodes in latent coordinates with their log-likelihoods: imported rows first, then jobs by id.
-    fn data(&self) -> Result<(Points, Vec<f64>)> {
+    /// Latent coordinates with their log-likelihoods: imported rows first, then jobs by id.
+    fn data(&self) -> Result<(Vec<Vec<f64>>, Vec<f64>)> {
         let (mut rows, mut logs) = (Vec::new(), Vec::new());
         for row in self.ledger.imported() {
             rows.push(self.prior.to_latent(&row.theta)?);
@@ -314,7 +322,7 @@ impl Engine {
         if !logs.iter().any(|l| l.is_finite()) {
             return Err(Error::NoFiniteValue { count: logs.len() });
         }
-        Ok((Points::from_rows(&rows)?, logs))
+        Ok((rows, logs))
     }
 
     fn has_value(&self) -> bool {

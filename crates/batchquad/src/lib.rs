@@ -29,6 +29,7 @@ pub mod kernel;
 pub mod laplace;
 pub mod linalg;
 pub mod measure;
+pub mod nodes;
 pub mod optim;
 mod pairs;
 pub mod points;

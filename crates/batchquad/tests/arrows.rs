@@ -12,7 +12,7 @@ const ROWS: [&[&str]; 10] = [
     &["estimate", "surrogate"],
     &["acquire", "posterior", "compare"],
     &["select"],
-    &["settings"],
+    &["settings", "nodes"],
     &["engine", "stop"],
     &["run"],
 ];

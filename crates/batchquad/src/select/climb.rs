@@ -27,7 +27,7 @@ const FRESH_PER_DIM: usize = 2;
 const SAME_SUMMIT: f64 = 0.05;
 
 /// In lengthscales and nats: close enough to tell the summits apart.
-const ASCENT: Ascent = Ascent { max_evaluations: 30, gradient_tolerance: 1e-2, value_tolerance: 1e-3, max_step: 1.0 };
+const ASCENT: Ascent = Ascent { max_evaluations: 20, gradient_tolerance: 2e-2, value_tolerance: 2e-3, max_step: 1.0 };
 
 /// The chosen summit alone is climbed to its top.
 const POLISH: Ascent = Ascent { max_evaluations: 30, gradient_tolerance: 1e-4, value_tolerance: 1e-9, max_step: 0.2 };

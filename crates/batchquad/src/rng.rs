@@ -27,8 +27,6 @@ pub enum Purpose {
     Design = 2,
     /// Seeds handed to the likelihood; the counter is the job.
     Job = 3,
-    /// Starts of the search for hyperparameters; the counter is the number of jobs asked so far.
-    Fit = 4,
     /// Starts of the search for nodes; the counter is the number of jobs asked so far.
     Select = 5,
     /// Draws from the posterior.
@@ -43,8 +41,8 @@ pub enum Purpose {
 ///
 /// ```
 /// use batchquad::rng::{Purpose, Stream};
-/// let mut a = Stream::new(1, Purpose::Fit, 20);
-/// let mut b = Stream::new(1, Purpose::Fit, 20);
+/// let mut a = Stream::new(1, Purpose::Select, 20);
+/// let mut b = Stream::new(1, Purpose::Select, 20);
 /// assert_eq!(a.normals(5), b.normals(5));
 /// ```
 #[derive(Debug, Clone)]

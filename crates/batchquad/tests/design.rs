@@ -81,7 +81,7 @@ fn streams_at_different_addresses_differ() {
     let addresses = [
         (1, Purpose::Design, 0),
         (2, Purpose::Design, 0),
-        (1, Purpose::Fit, 0),
+        (1, Purpose::Select, 0),
         (1, Purpose::Design, 1),
         (1, Purpose::Design, 1 << 40),
     ];

@@ -22,6 +22,19 @@ pub enum KernelChoice {
     Ard,
 }
 
+/// What the likelihood is integrated against. `MATH.md` §6.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reference {
+    /// A measure that follows the posterior: half the prior, half a normal distribution around what has been found, in whose
+    /// coordinates the belief lives. It needs far fewer values where the posterior is narrow or tilted. A plain surrogate, which has no
+    /// positive posterior to follow, stays with the prior.
+    #[default]
+    Moving,
+    /// The prior, as in the paper.
+    Prior,
+}
+
 /// What becomes of a point whose evaluation failed for good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -67,6 +80,8 @@ pub struct Settings {
     pub stall: Option<f64>,
     /// The belief about the integrand.
     pub surrogate: Model,
+    /// What it is integrated against.
+    pub reference: Reference,
     /// Its kernel.
     pub kernel: KernelChoice,
     /// How a batch is chosen.
@@ -100,6 +115,7 @@ impl Default for Settings {
             target_sd: None,
             stall: None,
             surrogate: Model::default(),
+            reference: Reference::default(),
             kernel: KernelChoice::default(),
             batch_rule: BatchRule::default(),
             acquisition: AcquisitionKind::default(),

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{Error, Result},
+    frame::Place,
     journal::Asked,
     points::Points,
     settings::Settings,
@@ -31,8 +32,11 @@ pub struct Believed {
     pub(super) fingerprint: u32,
     /// The variance `σ²` of the kernel, in units of the scaled integrand.
     pub sigma2: f64,
-    /// The lengthscales, in latent coordinates.
+    /// The lengthscales, in the coordinates of the frame.
     pub lengthscales: Vec<f64>,
+    /// Where the reference measure was; none where it is the prior.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
     /// How many values the last search from several starts had.
     pub(super) searched: usize,
     /// `log Z`; absent where no positive mean was found.
@@ -84,7 +88,7 @@ pub(super) fn read_basis(asked: &Asked) -> Result<Basis> {
 /// A checksum of all that hyperparameters depend on.
 pub(super) fn fingerprint(settings: &Settings, nodes: &Points, logs: &[f64]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
-    hasher.update(format!("{:?} {:?}", settings.surrogate, settings.kernel).as_bytes());
+    hasher.update(format!("{:?} {:?} {:?}", settings.surrogate, settings.kernel, settings.reference).as_bytes());
     for v in nodes.as_slice().iter().chain(logs) {
         hasher.update(&v.to_bits().to_le_bytes());
     }

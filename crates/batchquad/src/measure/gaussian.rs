@@ -133,7 +133,17 @@ impl Gaussian {
     #[must_use]
     pub fn to_standard(&self, x: &[f64]) -> Vec<f64> {
         let centred: Vec<f64> = x.iter().zip(&self.mean).map(|(x, b)| x - b).collect();
-        self.factor.half_solve_vec(&centred)
+        self.white(&centred)
+    }
+
+    /// `L⁻¹x`.
+    pub(crate) fn white(&self, x: &[f64]) -> Vec<f64> {
+        self.factor.half_solve_vec(x)
+    }
+
+    /// Row `k` of `L`.
+    pub(crate) fn lower_row(&self, k: usize) -> Vec<f64> {
+        (0..self.dim()).map(|j| if j <= k { self.factor.lower().get(k, j) } else { 0.0 }).collect()
     }
 
     /// `log |L|`.

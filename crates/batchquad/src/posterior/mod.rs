@@ -21,6 +21,7 @@ mod closed;
 mod comb;
 mod density;
 mod draws;
+mod expectation;
 mod frame;
 mod joint;
 mod marginal;
@@ -39,6 +40,7 @@ use self::{
 };
 pub use self::{
     draws::{Draws, Moments},
+    expectation::Expectation,
     joint::{Joint, Surface},
     marginal::{Curve, Marginal},
     nearest::mass_nearest,

@@ -21,6 +21,9 @@ use crate::{
 /// The numbers of evaluations at which runs are judged.
 pub const CHECKPOINTS: [usize; 5] = [24, 32, 48, 64, 128];
 
+/// An error of `log Z` that changes what one would conclude.
+const GROSS: f64 = 0.1;
+
 /// What the diagnostics said, and what was true.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Judgement {
@@ -123,10 +126,12 @@ pub fn run(settings: &Settings, runs: u64, seed: u64, workshop: &Workshop) -> Re
 fn summary(all: &[Judgement]) -> String {
     let far =
         |j: &Judgement| if j.error.is_finite() && j.sd.is_finite() { j.error.abs() / j.sd } else { f64::INFINITY };
-    let rows: [(&str, &dyn Fn(&Judgement) -> bool); 3] = [
+    let gross = |j: &Judgement| !(j.error.abs() <= GROSS);
+    let rows: [(&str, &dyn Fn(&Judgement) -> bool); 4] = [
         ("within 2 sd", &|j| far(j) <= 2.0),
         ("2 to 3 sd", &|j| far(j) > 2.0 && far(j) <= 3.0),
         ("beyond 3 sd", &|j| far(j) > 3.0),
+        ("and above 0.1", &|j| far(j) > 3.0 && gross(j)),
     ];
     let mut lines = vec![["error", "readings", "fine", "look", "do not trust"].map(String::from).to_vec()];
     for (name, which) in rows {

@@ -12,7 +12,7 @@ use crate::{
     measure::Gaussian,
     nodes::Nodes,
     points::Points,
-    posterior::latent_moments,
+    posterior::closed_moments,
     prior::normal,
     settings::{Reference, Settings},
     surrogate::Surrogate,
@@ -66,6 +66,17 @@ pub(super) fn believe(
         },
     };
     Ok(Current { surrogate, estimate, believed })
+}
+
+/// The belief with the frame and the hyperparameters of an earlier one.
+pub(super) fn recall(
+    settings: &Settings,
+    dim: usize,
+    (rows, values): (&[Vec<f64>], &[f64]),
+    known: &Believed,
+) -> Result<Surrogate> {
+    let Nodes { points, log_values, .. } = Nodes::new(rows, values)?;
+    Ok(Data { settings, dim, nodes: points, log_values }.recall(known)?.surrogate)
 }
 
 /// Distinct latent nodes with their log-likelihoods.
@@ -154,7 +165,7 @@ impl Data<'_> {
 
     /// Where the measure should be instead, if that is far enough to matter. It stays where no place can be found.
     fn next_place(&self, surrogate: &Surrogate) -> Option<Place> {
-        let (mean, covariance) = latent_moments(surrogate).ok()?;
+        let (mean, covariance) = closed_moments(surrogate).ok()?;
         let place = Place::tempered(&mean, &covariance).ok()?;
         let far = surrogate.frame().divergence(&place).is_ok_and(|nats| nats > SETTLED);
         (far && Frame::at(&place).is_ok()).then_some(place)

@@ -11,7 +11,7 @@ pub use basis::{Believed, Repairs, Round};
 use std::{cell::OnceCell, collections::BTreeMap};
 
 use basis::{Basis, read_basis};
-use believe::believe;
+use believe::{believe, recall};
 use serde_json::Value;
 
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     estimate::Estimate,
     journal::{Applied, Asked, Event, Header, Ledger},
     points::Points,
-    posterior::mass_nearest,
+    posterior::{Posterior, mass_nearest},
     prior::Prior,
     rng::job_seed,
     settings::{OnFailure, Settings, initial_size},
@@ -191,19 +191,33 @@ impl Engine {
         if let Some(current) = self.current.get() {
             return Ok(current);
         }
-        let (rows, values) = self.data()?;
+        let (rows, values) = self.data(None)?;
         let current = believe(&self.settings, self.prior.dim(), (&rows, &values), self.last.as_ref())?;
         Ok(self.current.get_or_init(|| current))
     }
 
-    /// Latent coordinates with their log-likelihoods: imported rows first, then jobs by id.
-    fn data(&self) -> Result<(Vec<Vec<f64>>, Vec<f64>)> {
+    /// What the belief given all values so far says about the parameters.
+    ///
+    /// # Errors
+    /// As [`Engine::current`].
+    pub fn posterior(&self) -> Result<Posterior<'_>> {
+        Posterior::new(&self.current()?.surrogate, &self.prior, self.seed())
+    }
+
+    /// The belief that the hyperparameters recorded with a batch give to all that was asked before job `first`.
+    pub(crate) fn belief_before(&self, first: JobId, believed: &Believed) -> Result<Surrogate> {
+        let (rows, values) = self.data(Some(first))?;
+        recall(&self.settings, self.prior.dim(), (&rows, &values), believed)
+    }
+
+    /// Latent coordinates with their log-likelihoods: imported rows first, then jobs by id, up to one if that is named.
+    fn data(&self, before: Option<JobId>) -> Result<(Vec<Vec<f64>>, Vec<f64>)> {
         let (mut rows, mut logs) = (Vec::new(), Vec::new());
         for row in self.ledger.imported() {
             rows.push(self.prior.to_latent(&row.theta)?);
             logs.push(row.log_likelihood.get());
         }
-        for entry in self.ledger.entries() {
+        for entry in self.ledger.entries().take_while(|entry| before.is_none_or(|id| entry.job.id < id)) {
             let value = match entry.answer.as_ref().map(|told| &told.outcome) {
                 Some(Outcome::Value(value)) => *value,
                 Some(Outcome::Failed { .. }) if self.settings.on_failure == OnFailure::AsZero => f64::NEG_INFINITY,

@@ -156,7 +156,8 @@ impl Frame {
         let (shift, rows) = self.affine();
         let d = shift.len();
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-        let half: Vec<Vec<f64>> = rows.iter().map(|row| (0..d).map(|j| dot(row, covariance.col(j))).collect()).collect();
+        let half: Vec<Vec<f64>> =
+            rows.iter().map(|row| (0..d).map(|j| dot(row, covariance.col(j))).collect()).collect();
         let moved = Matrix::from_fn(d, d, |i, j| dot(&half[i], &rows[j]));
         let symmetric = Matrix::from_fn(d, d, |i, j| 0.5 * (moved.get(i, j) + moved.get(j, i)));
         ((0..d).map(|k| shift[k] + dot(&rows[k], mean)).collect(), symmetric)

@@ -178,8 +178,9 @@ fn lengthscales(current: &Current) -> Finding {
     // Below a twentieth of its width no affordable number of nodes covers the measure.
     let level = if at_bound || value < 0.05 { Level::Look } else { Level::Fine };
     let bound = if at_bound { ", and a lengthscale ended at the bound of its search" } else { "" };
-    let sentence =
-        format!("the integrand varies over {value:.2} standard deviations of what it is integrated against (shortest lengthscale){bound}");
+    let sentence = format!(
+        "the integrand varies over {value:.2} standard deviations of what it is integrated against (shortest lengthscale){bound}"
+    );
     finding("lengthscale", value, level, sentence)
 }
 

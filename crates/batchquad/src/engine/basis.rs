@@ -7,7 +7,7 @@ use crate::{
     frame::Place,
     journal::Asked,
     points::Points,
-    settings::Settings,
+    settings::{Reference, Settings},
 };
 
 /// What a batch was chosen from: recorded with it, so that a resumed run need not work it out again.
@@ -88,7 +88,14 @@ pub(super) fn read_basis(asked: &Asked) -> Result<Basis> {
 /// A checksum of all that hyperparameters depend on.
 pub(super) fn fingerprint(settings: &Settings, nodes: &Points, logs: &[f64]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
-    hasher.update(format!("{:?} {:?} {:?}", settings.surrogate, settings.kernel, settings.reference).as_bytes());
+    hasher.update(format!("{:?} {:?}", settings.surrogate, settings.kernel).as_bytes());
+    // Only where they matter: runs from before there were these settings must go on with the checksums that they have.
+    if settings.reference == Reference::Moving {
+        hasher.update(b"moving");
+    }
+    if let Some(known) = &settings.known_kernel {
+        hasher.update(format!("{known:?}").as_bytes());
+    }
     for v in nodes.as_slice().iter().chain(logs) {
         hasher.update(&v.to_bits().to_le_bytes());
     }

@@ -19,8 +19,8 @@ use crate::{
     warp::Model,
 };
 
-/// While there are at most this many values, every refit searches from several starts; later only when they have grown by half.
-/// `MATH.md` §8.
+/// While there are at most this many values, every refit searches from several starts; later only when they have grown by
+/// [`Settings::refit_growth`]. `MATH.md` §8.
 const CHEAP: usize = 40;
 
 /// How often the reference measure may move for the same values.
@@ -118,13 +118,21 @@ impl Data<'_> {
 
     /// A new belief: the last frame and hyperparameters are where the search for better ones begins.
     fn search(&self, last: Option<&Believed>) -> Result<Found> {
+        let (model, options) = (self.settings.surrogate, self.settings.fit_options());
+        if let Some(known) = &self.settings.known_kernel {
+            let kernel = known.scaled(model, self.log_values.iter().copied().fold(f64::NEG_INFINITY, f64::max))?;
+            let frame = self.frame(None)?;
+            let surrogate =
+                Surrogate::with_kernel(model, frame, &self.nodes, &self.log_values, kernel, options.jitter)?;
+            return Ok(Found { surrogate, place: None, searched: 0, at_bound: false });
+        }
         let searched = last.map_or(0, |b| b.searched);
-        let thorough = self.nodes.len() <= CHEAP || 2 * self.nodes.len() >= 3 * searched;
-        let options = self.settings.fit_options();
+        let grown = self.nodes.len() as f64 >= self.settings.refit_growth * searched as f64;
+        let thorough = self.nodes.len() <= CHEAP || grown;
         let starts = if thorough { options.starts } else { Vec::new() };
         let options = FitOptions { starts, ..options };
         let follows = self.settings.reference == Reference::Moving
-            && self.settings.surrogate != Model::Plain
+            && model != Model::Plain
             && self.carriers() >= (self.dim + 1) as f64;
         let mut place = last.and_then(|b| b.place.clone()).filter(|_| follows);
         let mut warm = match last {
@@ -140,8 +148,7 @@ impl Data<'_> {
             let (nodes, logs) = self.seen_from(&frame)?;
             let growth = frame.log_growth();
             let start = warm.as_ref().map(|(kernel, from)| rescaled(kernel, from - growth)).transpose()?;
-            let surrogate =
-                Surrogate::fit(self.settings.surrogate, frame, &nodes, &logs, &options, start.as_ref())?;
+            let surrogate = Surrogate::fit(model, frame, &nodes, &logs, &options, start.as_ref())?;
             let next = if follows && moves < MOVES { self.next_place(&surrogate) } else { None };
             let Some(next) = next else {
                 let at_bound = surrogate.at_bound();

@@ -70,8 +70,8 @@ impl Engine {
             return Err(Error::length("prior", ledger.header().dim(), prior.dim()));
         }
         let mut engine = Self {
+            settings: read_settings(ledger.settings(), prior.dim())?,
             prior,
-            settings: read_settings(ledger.settings())?,
             latent: BTreeMap::new(),
             last: None,
             history: Vec::new(),
@@ -95,7 +95,7 @@ impl Engine {
             Event::Settings { changes } => {
                 let mut settings = self.ledger.settings().clone();
                 settings.extend(changes.clone());
-                read_settings(&settings).map(|_| ())?;
+                read_settings(&settings, self.prior.dim()).map(|_| ())?;
             }
             _ => {}
         }
@@ -111,7 +111,7 @@ impl Engine {
         self.ledger.apply(event)?;
         match event {
             Event::Asked(asked) => self.take_basis(asked, self.ledger.batches().len() - 1)?,
-            Event::Settings { .. } => self.settings = read_settings(self.ledger.settings())?,
+            Event::Settings { .. } => self.settings = read_settings(self.ledger.settings(), self.prior.dim())?,
             _ => {}
         }
         if !matches!(event, Event::Asked(_) | Event::Note { .. }) {
@@ -333,12 +333,17 @@ pub(crate) fn to_map(settings: &Settings) -> Result<serde_json::Map<String, Valu
     }
 }
 
-fn read_settings(map: &serde_json::Map<String, Value>) -> Result<Settings> {
+fn read_settings(map: &serde_json::Map<String, Value>, dim: usize) -> Result<Settings> {
     let mut map = map.clone();
     // Runs from before there was a choice integrated against the prior.
     map.entry("reference").or_insert_with(|| Value::from("prior"));
     let settings: Settings = serde_json::from_value(Value::Object(map))
         .map_err(|e| Error::invalid("settings", e.to_string(), "settings of this release"))?;
     settings.validate()?;
-    Ok(settings)
+    match &settings.known_kernel {
+        Some(known) if known.lengthscales.len() != dim => {
+            Err(Error::length("known_kernel.lengthscales", dim, known.lengthscales.len()))
+        }
+        _ => Ok(settings),
+    }
 }

@@ -1,6 +1,7 @@
 //! The run as a fold of its events: pure asking, resuming after every event, any order of answers, honest endings.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::f64::consts::TAU;
 use std::{collections::VecDeque, time::Duration};
 
 use batchquad::{
@@ -11,7 +12,7 @@ use batchquad::{
     prior::Distribution,
     run::{Memory, Progress, Record, Run, rounds},
     select::BatchRule,
-    settings::{KnownKernel, OnFailure, Schedule},
+    settings::{KnownKernel, OnFailure, Reference, Schedule},
     stop::{Status, Stop},
     types::{FailureKind, Job, JobId, Outcome},
     warp::Model,
@@ -391,4 +392,30 @@ fn a_known_kernel_that_does_not_fit_is_refused_before_anything_is_asked() {
     for refit_growth in [0.9, f64::NAN, f64::INFINITY] {
         assert!(Engine::new(prior(2), Settings { refit_growth, ..Settings::default() }, 0).is_err());
     }
+}
+
+#[test]
+fn a_tilted_needle_is_integrated_in_its_own_frame() {
+    // N((x, y); (1.2, −0.7), S) with sds 0.1 and 0.05 and a correlation of 0.95, under N(0, I): the evidence is N(mean; 0, S + I).
+    let (mean, s) = ([1.2, -0.7], [0.01, 0.95 * 0.1 * 0.05, 0.0025]);
+    let log_normal = move |x: f64, y: f64, [a, b, c]: [f64; 3]| {
+        let determinant = a * c - b * b;
+        -0.5 * (c * x * x - 2.0 * b * x * y + a * y * y) / determinant - 0.5 * (TAU * TAU * determinant).ln()
+    };
+    let truth = log_normal(mean[0], mean[1], [s[0] + 1.0, s[1], s[2] + 1.0]);
+    let go = |reference: Reference| {
+        let settings = Settings { reference, max_evaluations: 96, ..Settings::default() };
+        let log_likelihood = move |t: &[f64]| log_normal(t[0] - mean[0], t[1] - mean[1], s);
+        integrate(log_likelihood, prior(2), Config { settings, ..Config::default() }).unwrap()
+    };
+    let moved = go(Reference::Moving);
+    let place = moved.engine.current().unwrap().believed.place.clone().unwrap();
+    // Wider than the posterior by √2 at most, and tilted as it is.
+    assert!(place.covariance[0][0] > s[0] && place.covariance[0][0] < 2.5 * s[0], "{place:?}");
+    assert!(place.covariance[0][1] > 0.0);
+    let (error, fixed) = (moved.estimate.log_z - truth, go(Reference::Prior));
+    assert!(error.abs() < 1e-3, "{error:e}");
+    assert!(fixed.engine.current().unwrap().believed.place.is_none());
+    // Without it the same values tell far less, and the error bar knows.
+    assert!(fixed.estimate.log_z_sd > 5.0 * moved.estimate.log_z_sd, "{:?}", fixed.estimate);
 }

@@ -166,17 +166,17 @@ fn table(rows: &[Row], problem: &str, runs: u64) -> Table {
 fn figure(rows: &[Row]) -> Figure {
     let panel = |problem: Choice| {
         let rows: Vec<&Row> =
-            rows.iter().filter(|r| r.problem == problem.name() && r.variant != r.compared_with).collect();
-        let bars = rows.iter().enumerate().map(|(i, r)| (i as f64, r.error_ratio, r.low, r.high));
+            rows.iter().filter(|r| r.problem == problem.name() && r.variant != r.compared_with).rev().collect();
+        let bars = rows.iter().enumerate().map(|(i, r)| (i as f64, r.low, r.error_ratio, r.high));
         Chart::new(
-            Axis::categories("choice", rows.iter().map(|r| r.variant.clone())),
             Axis::logarithmic("|error| relative to the default"),
+            Axis::categories("", rows.iter().map(|r| r.variant.clone())),
         )
-        .title(format!("{}: batches of {BATCH}; below one is better", problem.name()))
-        .with(Rule::horizontal(1.0))
-        .with(Errors::new(bars).style(0))
+        .title(format!("{}, batches of {BATCH}: to the left is better", problem.name()))
+        .with(Rule::vertical(1.0))
+        .with(Errors::new(bars).horizontal().style(0))
     };
-    Figure::column("The effect of each choice on the error", PROBLEMS.map(panel)).width(1100.0).panel_height(300.0)
+    Figure::column("The effect of each choice on the error", PROBLEMS.map(panel)).width(800.0).panel_height(460.0)
 }
 
 /// Makes all runs and writes `readings.csv`, `summary.json`, a table for each problem and a figure.

@@ -31,10 +31,10 @@ fn figure(trials: &[Trial], ends: &[usize], problems: &[Choice]) -> Figure {
     let panel = |problem: &Choice| {
         let mut chart = Chart::new(Axis::logarithmic("evaluations"), Axis::logarithmic("|log Ẑ − log Z|").unit("nats"))
             .title(problem.name());
-        for (k, method) in Method::ALL.into_iter().enumerate() {
+        for method in Method::ALL {
             let Some(t) = trials.iter().find(|t| t.problem == *problem && t.method == method) else { continue };
             let points: Vec<(f64, Spread)> = ends.iter().map(|&n| (n as f64, Spread::of(&t.errors_at(n)))).collect();
-            chart = spread(chart, method.name(), k, &points);
+            chart = spread(chart, method.name(), method.look(), &points);
         }
         chart
     };

@@ -78,7 +78,7 @@ fn by_evaluations(trials: &[Trial], checkpoints: &[usize]) -> Table {
 }
 
 /// Smaller errors than this are drawn here: Laplace's on a Gaussian would leave no room for the others.
-const FLOOR: f64 = 1e-7;
+pub const FLOOR: f64 = 1e-7;
 
 /// Medians with quartiles, methods side by side over each problem.
 fn figure(trials: &[Trial], evaluations: usize) -> Figure {

@@ -6,6 +6,8 @@ pub mod dense;
 pub mod efficiency;
 pub mod figure;
 pub mod grid;
+pub mod mcmc;
+pub mod model_evidence;
 pub mod penalisation;
 pub mod problems;
 pub mod runs;

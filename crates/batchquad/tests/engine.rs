@@ -11,7 +11,7 @@ use batchquad::{
     prior::Distribution,
     run::{Memory, Progress, Record, Run, rounds},
     select::BatchRule,
-    settings::{OnFailure, Schedule},
+    settings::{KnownKernel, OnFailure, Schedule},
     stop::{Status, Stop},
     types::{FailureKind, Job, JobId, Outcome},
     warp::Model,
@@ -358,4 +358,37 @@ fn dimensions_from_one_to_four_and_constants() {
     }
     let constant = integrate(|_| -3.0, prior(2), Config { settings: small(), ..Config::default() }).unwrap();
     assert!((constant.estimate.log_z + 3.0).abs() < 1e-3, "{:?}", constant.estimate);
+}
+
+#[test]
+fn a_known_kernel_is_used_as_it_is_in_any_unit() {
+    let known = KnownKernel { log_sigma2: 0.4, lengthscales: vec![0.8, 1.2] };
+    let go = |model: Model, offset: f64, known: KnownKernel| {
+        let settings =
+            Settings { surrogate: model, known_kernel: Some(known), max_evaluations: 20, ..Settings::default() };
+        let config = Config { settings, seed: 3, workers: 1 };
+        integrate(move |t| bump(t) + offset, prior(2), config).unwrap()
+    };
+    for (model, unit) in [(Model::WsabiL, 1.0), (Model::Plain, 2.0)] {
+        let here = go(model, 0.0, known.clone());
+        let scale = here.estimate.scale;
+        let believed = &here.engine.current().unwrap().believed;
+        assert_eq!(believed.lengthscales, known.lengthscales);
+        // One exponential and one logarithm away from what was given.
+        assert!((believed.sigma2.ln() - 0.4 + unit * scale).abs() < 1e-12, "{model:?} {}", believed.sigma2);
+        // A likelihood in other units, with its process in the same ones, is the same problem.
+        let there = go(model, 50.0, KnownKernel { log_sigma2: 0.4 + unit * 50.0, ..known.clone() });
+        assert!((there.estimate.log_z - here.estimate.log_z - 50.0).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn a_known_kernel_that_does_not_fit_is_refused_before_anything_is_asked() {
+    for (log_sigma2, lengthscales) in [(0.0, vec![1.0]), (f64::NAN, vec![1.0; 2]), (0.0, vec![1.0, -1.0])] {
+        let known_kernel = Some(KnownKernel { log_sigma2, lengthscales });
+        assert!(Engine::new(prior(2), Settings { known_kernel, ..Settings::default() }, 0).is_err());
+    }
+    for refit_growth in [0.9, f64::NAN, f64::INFINITY] {
+        assert!(Engine::new(prior(2), Settings { refit_growth, ..Settings::default() }, 0).is_err());
+    }
 }

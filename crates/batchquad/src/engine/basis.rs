@@ -85,6 +85,10 @@ pub(super) fn read_basis(asked: &Asked) -> Result<Basis> {
 pub(super) fn fingerprint(settings: &Settings, nodes: &Points, logs: &[f64]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(format!("{:?} {:?}", settings.surrogate, settings.kernel).as_bytes());
+    // Only where there is one: runs without must go on with the checksums that they have.
+    if let Some(known) = &settings.known_kernel {
+        hasher.update(format!("{known:?}").as_bytes());
+    }
     for v in nodes.as_slice().iter().chain(logs) {
         hasher.update(&v.to_bits().to_le_bytes());
     }

@@ -53,8 +53,8 @@ pub struct Engine {
     current: OnceCell<Current>,
 }
 
-/// While there are at most this many values, every refit searches from several starts; later only when they have grown by half.
-/// `MATH.md` §8.
+/// While there are at most this many values, every refit searches from several starts; later only when they have grown by
+/// [`Settings::refit_growth`]. `MATH.md` §8.
 const CHEAP: usize = 40;
 
 impl Engine {
@@ -76,8 +76,8 @@ impl Engine {
             return Err(Error::length("prior", ledger.header().dim(), prior.dim()));
         }
         let mut engine = Self {
+            settings: read_settings(ledger.settings(), prior.dim())?,
             prior,
-            settings: read_settings(ledger.settings())?,
             latent: BTreeMap::new(),
             last: None,
             history: Vec::new(),
@@ -101,7 +101,7 @@ impl Engine {
             Event::Settings { changes } => {
                 let mut settings = self.ledger.settings().clone();
                 settings.extend(changes.clone());
-                read_settings(&settings).map(|_| ())?;
+                read_settings(&settings, self.prior.dim()).map(|_| ())?;
             }
             _ => {}
         }
@@ -117,7 +117,7 @@ impl Engine {
         self.ledger.apply(event)?;
         match event {
             Event::Asked(asked) => self.take_basis(asked, self.ledger.batches().len() - 1)?,
-            Event::Settings { .. } => self.settings = read_settings(self.ledger.settings())?,
+            Event::Settings { .. } => self.settings = read_settings(self.ledger.settings(), self.prior.dim())?,
             _ => {}
         }
         if !matches!(event, Event::Asked(_) | Event::Note { .. }) {
@@ -209,13 +209,19 @@ impl Engine {
         let kernel = last.map(|b| SquaredExponential::new(b.sigma2, b.lengthscales.clone())).transpose()?;
         let known = last.filter(|b| b.fingerprint == fingerprint);
         let searched = last.map_or(0, |b| b.searched);
-        let search = nodes.len() <= CHEAP || 2 * nodes.len() >= 3 * searched;
-        let (surrogate, at_bound, searched) = match (known, kernel) {
-            (Some(b), Some(kernel)) => {
+        let grown = nodes.len() as f64 >= self.settings.refit_growth * searched as f64;
+        let search = nodes.len() <= CHEAP || grown;
+        let (surrogate, at_bound, searched) = match (&self.settings.known_kernel, known, kernel) {
+            (Some(known), ..) => {
+                let kernel = known.scaled(model, logs.iter().copied().fold(f64::NEG_INFINITY, f64::max))?;
+                let known = Surrogate::with_kernel(model, measure, &nodes, &logs, kernel, options.jitter)?;
+                (known, false, searched)
+            }
+            (None, Some(b), Some(kernel)) => {
                 let known = Surrogate::with_kernel(model, measure, &nodes, &logs, kernel, options.jitter)?;
                 (known, b.repairs.lengthscale_at_bound, searched)
             }
-            (_, kernel) => {
+            (None, _, kernel) => {
                 let starts = if search { options.starts } else { Vec::new() };
                 let options = FitOptions { starts, ..options };
                 let found = Surrogate::fit(model, measure, &nodes, &logs, &options, kernel.as_ref())?;
@@ -368,9 +374,14 @@ pub(crate) fn to_map(settings: &Settings) -> Result<serde_json::Map<String, Valu
     }
 }
 
-fn read_settings(map: &serde_json::Map<String, Value>) -> Result<Settings> {
+fn read_settings(map: &serde_json::Map<String, Value>, dim: usize) -> Result<Settings> {
     let settings: Settings = serde_json::from_value(Value::Object(map.clone()))
         .map_err(|e| Error::invalid("settings", e.to_string(), "settings of this release"))?;
     settings.validate()?;
-    Ok(settings)
+    match &settings.known_kernel {
+        Some(known) if known.lengthscales.len() != dim => {
+            Err(Error::length("known_kernel.lengthscales", dim, known.lengthscales.len()))
+        }
+        _ => Ok(settings),
+    }
 }

@@ -11,7 +11,9 @@ use experiments::{
         diagnose::{effective_size, split_r_hat},
         evidence::{Gaussian, bridge, harmonic_mean, propose, reciprocal},
     },
-    model_evidence::GpLikelihood,
+    model_evidence::{self, Estimator, GpLikelihood, Spec, sample},
+    plan::Plan,
+    runs::Workshop,
     stats::mean,
 };
 
@@ -299,4 +301,50 @@ fn the_gradient_of_the_evidence_is_that_of_central_differences() {
     let (_, in_theta) = branin::log_marginal_gradient(&data, &y, -1.2, 0.0).unwrap();
     let in_u = target.log_likelihood_gradient(&[0.0, 0.0]).unwrap().1;
     assert!((in_u[0] - in_theta[0]).abs() < 1e-12 && (in_u[1] - 1.5 * in_theta[1]).abs() < 1e-12);
+}
+
+#[test]
+fn accounts_are_kept_of_every_evaluation() {
+    let spec =
+        Spec { sampler: Sampler::MetropolisHastings, seed: 4, chains: vec![1, 4], burn_in: 100, read_at: vec![4, 20] };
+    let sampled = sample(&spec).unwrap();
+    assert_eq!(sampled.readings.len(), 4 * 2 * 2);
+    let find = |estimator: Estimator, chains: usize, draws: usize| {
+        let mut all = sampled.readings.iter();
+        all.find(|r| (r.estimator, r.chains, r.draws) == (estimator, chains, draws)).unwrap()
+    };
+    // A start, burn-in and draws for each chain; a bridge evaluates as many proposals as it has draws to meet.
+    for (estimator, extra) in [
+        (Estimator::HarmonicMean, 0),
+        (Estimator::Reciprocal, 0),
+        (Estimator::Bridge, 10),
+        (Estimator::BridgeFromBurnIn, 20),
+    ] {
+        let r = find(estimator, 4, 20);
+        assert_eq!((r.batches, r.batches_in_all, r.evaluations), (20 + extra, 121 + extra, 4 * (121 + extra)));
+        assert!(r.error.unwrap().abs() < 5.0, "{r:?}");
+    }
+    // Two draws lie on a line: no proposal, no estimate, nothing spent on it.
+    let r = find(Estimator::Bridge, 1, 4);
+    assert_eq!((r.error, r.batches), (None, 4));
+    // The chains of one are the first of four.
+    let alone = sample(&Spec { chains: vec![1], ..spec.clone() }).unwrap();
+    let same = |r: &&model_evidence::Reading| r.chains == 1;
+    assert!(alone.readings.iter().eq(sampled.readings.iter().filter(same)));
+}
+
+/// Interruption is that of every experiment, and tested there.
+#[test]
+fn the_number_of_threads_does_not_change_the_files() {
+    let plan = Plan { runs: Some(1), seed: 3, budget: Some(16), settings: batchquad::Settings::default() };
+    let made = [1, 3].map(|threads| {
+        let dir = tempfile::tempdir().unwrap();
+        model_evidence::run(&plan, &Workshop { out: dir.path().into(), threads }).unwrap();
+        let read = |name: &str| std::fs::read(dir.path().join("model-evidence").join(name)).unwrap();
+        ["chains.csv", "readings.csv", "summary.json", "chains-paper.svg", "chains-counted.png"].map(read)
+    });
+    assert_eq!(made[0], made[1]);
+    let rows = String::from_utf8(made[0][0].clone()).unwrap();
+    // Two samplers, two lengths of burn-in, four estimators, four numbers of chains, fourteen readings, and the head.
+    assert_eq!(rows.lines().count(), 2 * 2 * 4 * 4 * 14 + 1);
 }

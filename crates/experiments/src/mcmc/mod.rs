@@ -93,12 +93,12 @@ impl Sampler {
     /// All of them.
     pub const ALL: [Self; 2] = [Self::MetropolisHastings, Self::Nuts];
 
-    /// What it is called in tables and files.
+    /// What it is called in tables and figures.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::MetropolisHastings => "metropolis-hastings",
-            Self::Nuts => "nuts",
+            Self::MetropolisHastings => "Metropolis–Hastings",
+            Self::Nuts => "NUTS",
         }
     }
 

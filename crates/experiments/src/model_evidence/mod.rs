@@ -17,8 +17,7 @@ use serde::Serialize;
 use crate::{
     arms::{self, Arm},
     branin::{Evaluation, committed, log_marginal, log_marginal_gradient, standardise},
-    convergence,
-    figures,
+    convergence, figures,
     in_model::RULES,
     mcmc::{Sampler, Target},
     output::Output,
@@ -143,7 +142,8 @@ impl Row {
     #[must_use]
     pub fn name(&self) -> String {
         match (self.estimator, self.burn_in) {
-            (Some(estimator), Some(burn_in)) => format!("{}, {}, burn-in {burn_in}", self.method, estimator.name()),
+            (Some(Estimator::BridgeFromBurnIn), Some(b)) => format!("{}, bridge from {b} of burn-in", self.method),
+            (Some(estimator), Some(b)) => format!("{}, {} after {b} of burn-in", self.method, estimator.name()),
             _ => self.method.clone(),
         }
     }
@@ -207,14 +207,19 @@ fn chain_rows(chains: &Chains) -> Vec<Row> {
     Estimator::ALL.into_iter().flat_map(|e| BATCHES.map(|n| row(e, n))).collect()
 }
 
+/// What the rules are called in tables and figures.
+const RULE_NAMES: [&str; 2] = ["Kriging Believer", "local penalisation"];
+
 fn quadrature_row(row: &convergence::Row) -> Row {
+    let name =
+        RULES.iter().zip(RULE_NAMES).find(|(rule, _)| arms::word(rule) == row.rule).map_or(&row.rule[..], |n| n.1);
     let point = |p: &convergence::Point| Point {
         batches: p.batches as f64,
         batches_in_all: p.batches as f64,
         evaluations: p.evaluations as f64,
         log_error: p.log_error,
     };
-    Row::new(&row.rule, None, row.batch, row.curve.iter().map(point).collect())
+    Row::new(name, None, row.batch, row.curve.iter().map(point).collect())
 }
 
 fn to_csv(all: &[Chains], first_seed: u64) -> Result<String> {
@@ -303,15 +308,18 @@ pub fn run(plan: &Plan, workshop: &Workshop) -> Result<String> {
     let groups = arms::make("model-evidence", &arms(plan), seeds.clone(), workshop)?;
     let chains = chains(plan, workshop)?;
     let efficiency = convergence::rows(&groups);
-    let rows: Vec<Row> =
-        efficiency.iter().map(quadrature_row).chain(chains.iter().flat_map(chain_rows)).collect();
+    let rows: Vec<Row> = efficiency.iter().map(quadrature_row).chain(chains.iter().flat_map(chain_rows)).collect();
     let mixed: Vec<Mixed> = chains.iter().map(mixed).collect();
     let mut output = Output::new(workshop, "model-evidence")?;
     output.csv("readings", &arms::to_csv(&groups, seeds.start)?)?;
     output.csv("chains", &to_csv(&chains, seeds.start)?)?;
     let results = serde_json::json!({ "methods": rows, "mixing": mixed, "efficiency": efficiency });
     output.summary(plan, seeds.end - seeds.start, &results)?;
-    output.table("table", "Evaluations to within 2 % of Z for good, by batch size and rule", &convergence::table(&efficiency))?;
+    output.table(
+        "table",
+        "Evaluations to within 2 % of Z for good, by batch size and rule",
+        &convergence::table(&efficiency),
+    )?;
     for (k, tolerance) in TOLERANCES.into_iter().enumerate() {
         let title = format!(
             "Batches until the mean of |log Ẑ − log Z| stays below {tolerance}; burn-in and trajectories free, and all counted"
@@ -322,7 +330,7 @@ pub fn run(plan: &Plan, workshop: &Workshop) -> Result<String> {
     for (name, figure) in figures::convergence(&efficiency) {
         output.figure(&name, &figure)?;
     }
-    output.figure("model-evidence-paper", &pictures::paper(&rows))?;
-    output.figure("model-evidence-counted", &pictures::counted(&rows))?;
+    output.figure("chains-paper", &pictures::paper(&rows))?;
+    output.figure("chains-counted", &pictures::counted(&rows))?;
     Ok(output.said())
 }

@@ -57,9 +57,7 @@ impl Estimator {
         };
         match self {
             Self::HarmonicMean => (harmonic_mean(&span(0, draws)), 0),
-            Self::Reciprocal => {
-                (Gaussian::fit(&span(0, half)).and_then(|q| reciprocal(&q, &span(half, draws))), 0)
-            }
+            Self::Reciprocal => (Gaussian::fit(&span(0, half)).and_then(|q| reciprocal(&q, &span(half, draws))), 0),
             Self::Bridge => bridged(&span(0, half), &span(half, draws)),
             Self::BridgeFromBurnIn => {
                 let settled: Vec<&Draw> = chains.iter().flat_map(|c| &c.burn_in[c.burn_in.len() / 2..]).collect();
@@ -95,7 +93,7 @@ pub struct Reading {
     pub draws: usize,
     /// Batches by the paper's account: burn-in is free, and a draw is one whatever its trajectory took.
     pub batches: usize,
-    /// Batches when every evaluation counts: those of the slowest chain.
+    /// Batches when every evaluation counts, as if no machine ever waited for a chain with longer trajectories than its own.
     pub batches_in_all: usize,
     /// Every evaluation of every chain.
     pub evaluations: usize,
@@ -139,14 +137,14 @@ pub fn sample(spec: &Spec) -> Result<Sampled> {
         for &n in &spec.chains {
             for &draws in &spec.read_at {
                 let (estimate, extra) = estimator.estimate(&target, &chains[..n], draws, spec.seed);
-                let spent = || chains[..n].iter().map(|c| c.evaluations(draws));
+                let evaluations = chains[..n].iter().map(|c| c.evaluations(draws)).sum::<usize>() + extra;
                 readings.push(Reading {
                     estimator,
                     chains: n,
                     draws,
                     batches: draws + extra.div_ceil(n),
-                    batches_in_all: spent().max().unwrap_or(0) + extra.div_ceil(n),
-                    evaluations: spent().sum::<usize>() + extra,
+                    batches_in_all: evaluations.div_ceil(n),
+                    evaluations,
                     error: estimate.map(|e| e - log_z).filter(|e| e.is_finite()),
                 });
             }

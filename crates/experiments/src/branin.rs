@@ -125,12 +125,42 @@ fn expected_improvement(delta: f64, sd: f64) -> f64 {
 /// covariance matrix singular.
 #[must_use]
 pub fn log_marginal(data: &[Evaluation], targets: &[f64], log_lengthscale: f64, log_variance: f64) -> f64 {
+    factor(data, log_lengthscale, log_variance).map_or(f64::NEG_INFINITY, |factor| log_normal_density(&factor, targets))
+}
+
+/// [`log_marginal`] with its gradient in (log lengthscale, log variance), none where rounding has left the matrix singular.
+///
+/// `∂ = ½ Σᵢⱼ (αᵢαⱼ − C⁻¹ᵢⱼ) ∂kᵢⱼ` with `α = C⁻¹y`, `∂k/∂log σ² = k` and `∂k/∂log λ = k |xᵢ − xⱼ|²/λ²`. Cost: `2n³`.
+#[must_use]
+pub fn log_marginal_gradient(
+    data: &[Evaluation],
+    targets: &[f64],
+    log_lengthscale: f64,
+    log_variance: f64,
+) -> Option<(f64, [f64; 2])> {
+    let factor = factor(data, log_lengthscale, log_variance)?;
+    let (n, inverse) = (data.len(), factor.inverse());
+    let alpha: Vec<f64> = inverse.chunks(n).map(|row| row.iter().zip(targets).map(|(a, b)| a * b).sum()).collect();
+    let precision = (-2.0 * log_lengthscale).exp();
+    let mut gradient = [0.0; 2];
+    for i in 0..n {
+        for j in 0..n {
+            let scaled = precision * square_distance(&data[i].point, &data[j].point);
+            let slope = 0.5 * (alpha[i] * alpha[j] - inverse[i * n + j]) * (log_variance - 0.5 * scaled).exp();
+            gradient[0] += slope * scaled;
+            gradient[1] += slope;
+        }
+    }
+    Some((log_normal_density(&factor, targets), gradient))
+}
+
+/// The factor of the targets' covariance matrix.
+fn factor(data: &[Evaluation], log_lengthscale: f64, log_variance: f64) -> Option<Cholesky> {
     let (precision, variance) = ((-2.0 * log_lengthscale).exp(), log_variance.exp());
-    let entry = |i: usize, j: usize| {
+    Cholesky::new(data.len(), |i, j| {
         let square = square_distance(&data[i].point, &data[j].point);
         variance * (-0.5 * precision * square).exp() + if i == j { NOISE } else { 0.0 }
-    };
-    Cholesky::new(data.len(), entry).map_or(f64::NEG_INFINITY, |factor| log_normal_density(&factor, targets))
+    })
 }
 
 /// The evaluations as CSV, every digit.

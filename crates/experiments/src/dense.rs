@@ -37,6 +37,30 @@ impl Cholesky {
         x
     }
 
+    /// `L x`.
+    #[must_use]
+    pub fn multiply(&self, x: &[f64]) -> Vec<f64> {
+        (0..self.n).map(|i| (0..=i).map(|k| self.lower[i * self.n + k] * x[k]).sum()).collect()
+    }
+
+    /// `A⁻¹ = L⁻ᵀ L⁻¹`, row by row. Cost: `n³`.
+    #[must_use]
+    pub fn inverse(&self) -> Vec<f64> {
+        let n = self.n;
+        let columns: Vec<Vec<f64>> =
+            (0..n).map(|j| self.half_solve(&(0..n).map(|i| f64::from(u8::from(i == j))).collect::<Vec<_>>())).collect();
+        let mut inverse = vec![0.0; n * n];
+        for i in 0..n {
+            for j in 0..=i {
+                // Column i of L⁻¹ is zero above row i.
+                let inner = (i..n).map(|k| columns[i][k] * columns[j][k]).sum();
+                inverse[i * n + j] = inner;
+                inverse[j * n + i] = inner;
+            }
+        }
+        inverse
+    }
+
     /// `log |A|`.
     #[must_use]
     pub fn log_det(&self) -> f64 {

@@ -1,11 +1,14 @@
 //! `cargo run --release -p experiments -- NAME [--runs R] [--seed S] [--out DIR] [--threads T]`.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Instant};
 
 use anyhow::{Context, Result};
 use batchquad::{Settings, select::BatchRule};
 use clap::{Args, Parser, Subcommand};
-use experiments::{branin, efficiency, penalisation, problems::Choice, runs::Workshop, verdicts, zoo};
+use experiments::{
+    ablation, branin, comparators, convergence, in_model, model_evidence, penalisation, plan::Plan, problems::Choice,
+    publish, runs::Workshop, stopping, synthetic, verdicts, zoo,
+};
 use serde_json::Value;
 
 #[derive(Parser)]
@@ -17,7 +20,27 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Experiment {
-    /// Evaluations to 2 % by batch size and rule, with coverage.
+    /// Figure 1 of the paper: an acquisition, Lipschitz cones, their hard and soft minimum.
+    Penalisation(Common),
+    /// Integrands that the model could have drawn; hyperparameters known and fitted.
+    InModel(Common),
+    /// Mixtures of Gaussians in four dimensions.
+    Synthetic(Common),
+    /// Batches of Bayesian quadrature beside parallel Markov chains on the evidence of a Gaussian process.
+    ModelEvidence(Common),
+    /// What the paper left open: the constants of local penalisation, other rules, and the library's defaults.
+    Ablation(Common),
+    /// Other ways to an evidence on all problems at equal evaluations.
+    Comparators(Common),
+    /// |Δ log Z| of every method on shapes beyond the paper's and on real data.
+    Zoo(Common),
+    /// Error bars against errors in all runs of the other experiments, and what the stopping rule makes of them.
+    Stopping(Common),
+    /// How often the verdict of the diagnostics is right.
+    Verdicts(Common),
+    /// All of the above and `efficiency`, one after the other.
+    All(Common),
+    /// Evaluations to 2 % by batch size and rule, for problems, rules and sizes of your choice.
     Efficiency {
         #[command(flatten)]
         common: Common,
@@ -27,57 +50,62 @@ enum Experiment {
         /// The batch rules, as the settings name them.
         #[arg(long, value_delimiter = ',', default_value = "kriging-believer,local-penalisation")]
         rules: Vec<String>,
-        /// The batch sizes; ratios are to the first.
+        /// The batch sizes; ratios are to the smallest.
         #[arg(long, value_delimiter = ',', default_values_t = [1, 4, 8, 16])]
         batches: Vec<usize>,
-        /// Evaluations a run, instead of the problem's own.
-        #[arg(long)]
-        budget: Option<usize>,
     },
-    /// |Δ log Z| over shapes beyond the paper's.
-    Zoo {
-        #[command(flatten)]
-        common: Common,
-    },
-    /// How often the diagnostics' verdict is right.
-    Verdicts {
-        #[command(flatten)]
-        common: Common,
-    },
-    /// Figure 1 of the paper: an acquisition, Lipschitz cones, their hard and soft minimum.
-    Penalisation {
-        /// Where `penalisation.svg` is written.
-        #[arg(long, default_value = "results/penalisation")]
+    /// Copies the figures of finished experiments to a directory and their tables into a page.
+    Publish {
+        /// Where the results are.
+        #[arg(long, default_value = "results")]
         out: PathBuf,
+        /// The page, with places for tables.
+        #[arg(long, default_value = "crates/experiments/RESULTS.md")]
+        page: PathBuf,
+        /// The directory for figures.
+        #[arg(long, default_value = "crates/experiments/figures")]
+        figures: PathBuf,
     },
     /// Prints the data of the GP-evidence problem as they were made.
     BraninData,
 }
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 struct Common {
-    /// Runs of each kind.
-    #[arg(long, default_value_t = 10)]
-    runs: u64,
+    /// Runs of each kind; by default the experiment's own number.
+    #[arg(long)]
+    runs: Option<u64>,
     /// The seed of the first run; the others follow.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Where results are kept; finished runs found there are not made again. By default `results/NAME`.
-    #[arg(long)]
-    out: Option<PathBuf>,
+    /// Where results are kept, in a directory for each experiment; finished runs found there are not made again.
+    #[arg(long, default_value = "results")]
+    out: PathBuf,
     /// Runs at a time; one a core by default.
     #[arg(long)]
     threads: Option<usize>,
+    /// Evaluations a run, instead of the experiment's own number.
+    #[arg(long)]
+    budget: Option<usize>,
     /// A setting of the library, as JSON: `--set initial_size=8`.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
 }
 
 impl Common {
-    fn workshop(&self, name: &str) -> Workshop {
+    fn workshop(&self) -> Workshop {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-        let out = self.out.clone().unwrap_or_else(|| PathBuf::from("results").join(name));
-        Workshop { out, threads: self.threads.unwrap_or(cores) }
+        Workshop { out: self.out.clone(), threads: self.threads.unwrap_or(cores) }
+    }
+
+    fn plan(&self) -> Result<Plan> {
+        if self.runs == Some(0) {
+            anyhow::bail!("--runs 0: expected at least 1");
+        }
+        if self.budget == Some(0) {
+            anyhow::bail!("--budget 0: expected at least 1");
+        }
+        Ok(Plan { runs: self.runs, seed: self.seed, budget: self.budget, settings: self.settings()? })
     }
 
     /// The default settings with what `--set` changes.
@@ -94,30 +122,74 @@ impl Common {
     }
 }
 
+/// An experiment: what is to be done, to what was found.
+type Run = fn(&Plan, &Workshop) -> Result<String>;
+
+/// In an order in which later ones find the runs of earlier ones.
+const ALL: [(&str, Run); 10] = [
+    ("penalisation", penalisation::run),
+    ("in-model", in_model::run),
+    ("synthetic", synthetic::run),
+    ("model-evidence", model_evidence::run),
+    ("ablation", ablation::run),
+    ("comparators", comparators::run),
+    ("zoo", zoo::run),
+    ("efficiency", efficiency),
+    ("stopping", stopping::run),
+    ("verdicts", verdicts::run),
+];
+
+/// What batches cost with the library's own defaults.
+fn efficiency(plan: &Plan, workshop: &Workshop) -> Result<String> {
+    let problems = [Choice::Mixture, Choice::GpEvidence];
+    let grid = |problem| convergence::grid(problem, "", &in_model::RULES, &model_evidence::BATCHES, plan);
+    convergence::run("efficiency", &problems.map(grid).concat(), 40, plan, workshop)
+}
+
+fn make(common: &Common, run: Run) -> Result<()> {
+    print!("{}", run(&common.plan()?, &common.workshop())?);
+    Ok(())
+}
+
+fn all(common: &Common) -> Result<()> {
+    let begin = Instant::now();
+    for (i, (name, run)) in ALL.iter().enumerate() {
+        let start = Instant::now();
+        println!("== {name} ({} of {})\n", i + 1, ALL.len());
+        make(common, *run)?;
+        println!("{:.0} s\n", start.elapsed().as_secs_f64());
+    }
+    println!("All of it took {:.1} minutes.", begin.elapsed().as_secs_f64() / 60.0);
+    Ok(())
+}
+
 fn main() -> Result<()> {
     match Cli::parse().experiment {
-        Experiment::Efficiency { common, problems, rules, batches, budget } => {
-            let named = |r: &String| -> Result<BatchRule> { Ok(serde_json::from_value(Value::String(r.clone()))?) };
-            let rules = rules.iter().map(named).collect::<Result<_>>()?;
-            let (runs, seed, settings) = (common.runs, common.seed, common.settings()?);
-            let plan = efficiency::Plan { problems, rules, batches, runs, seed, settings, budget };
-            print!("{}", efficiency::run(&plan, &common.workshop("efficiency"))?);
+        Experiment::Penalisation(common) => make(&common, penalisation::run),
+        Experiment::InModel(common) => make(&common, in_model::run),
+        Experiment::Synthetic(common) => make(&common, synthetic::run),
+        Experiment::ModelEvidence(common) => make(&common, model_evidence::run),
+        Experiment::Ablation(common) => make(&common, ablation::run),
+        Experiment::Comparators(common) => make(&common, comparators::run),
+        Experiment::Zoo(common) => make(&common, zoo::run),
+        Experiment::Stopping(common) => make(&common, stopping::run),
+        Experiment::Verdicts(common) => make(&common, verdicts::run),
+        Experiment::All(common) => all(&common),
+        Experiment::Efficiency { common, problems, rules, batches } => {
+            let plan = common.plan()?;
+            let named = |r: &String| -> Result<BatchRule> {
+                serde_json::from_value(Value::String(r.clone())).with_context(|| format!("--rules {r:?}"))
+            };
+            let rules = rules.iter().map(named).collect::<Result<Vec<_>>>()?;
+            let grid = |&problem: &Choice| convergence::grid(problem, "", &rules, &batches, &plan);
+            let arms: Vec<_> = problems.iter().flat_map(grid).collect();
+            print!("{}", convergence::run("efficiency", &arms, 40, &plan, &common.workshop())?);
+            Ok(())
         }
-        Experiment::Zoo { common } => {
-            print!("{}", zoo::run(&common.settings()?, common.runs, common.seed, &common.workshop("zoo"))?);
+        Experiment::Publish { out, page, figures } => publish::run(&out, &page, &figures),
+        Experiment::BraninData => {
+            print!("{}", branin::to_csv(&branin::optimise(branin::branin, 20)?));
+            Ok(())
         }
-        Experiment::Verdicts { common } => {
-            let workshop = common.workshop("verdicts");
-            print!("{}", verdicts::run(&common.settings()?, common.runs, common.seed, &workshop)?);
-        }
-        Experiment::Penalisation { out } => {
-            std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
-            let path = out.join("penalisation.svg");
-            std::fs::write(&path, penalisation::figure()?)
-                .with_context(|| format!("cannot write {}", path.display()))?;
-            println!("{}", path.display());
-        }
-        Experiment::BraninData => print!("{}", branin::to_csv(&branin::optimise(branin::branin, 20)?)),
     }
-    Ok(())
 }

@@ -14,7 +14,9 @@ use batchquad::{
     warp::Model,
 };
 
-use crate::figure::{COLOURS, Curve, Panel, Stroke, svg};
+use batchquad_plot::{Axis, Chart, Dash, Figure, Line, Rule};
+
+use crate::{output::Output, plan::Plan, runs::Workshop};
 
 /// What the figure shows, on a grid; heights are relative to the acquisition's maximum.
 pub struct Penalised {
@@ -74,46 +76,59 @@ pub fn penalised() -> Result<Penalised> {
     })
 }
 
-/// The figure as SVG.
+/// The three panels of the figure.
+#[must_use]
+pub fn figure(data: &Penalised) -> Figure {
+    let curve = |name: &str, y: &[f64]| Line::new(data.x.iter().copied().zip(y.iter().copied())).named(name);
+    let chart = |title: &str, chosen: usize| {
+        let marks = data.chosen.iter().take(chosen).enumerate();
+        Chart::new(
+            Axis::linear("x (prior standard deviations); dotted: chosen points in order"),
+            Axis::linear("acquisition (relative)").range(0.0, 1.1),
+        )
+        .title(title)
+        .with_all(marks.map(|(k, x)| Rule::vertical(*x).label((k + 1).to_string()).dash(Dash::Dotted)))
+    };
+    let behind = || curve("acquisition", &data.acquisition).style(0).dash(Dash::Solid).width(5.0).opacity(0.35);
+    let cone = |k: usize| curve(&format!("Lipschitz cone {}", k + 1), &data.cones[k]).style(1 + k).dash(Dash::Dashed);
+    Figure::column(
+        "An acquisition function, the Lipschitz cones of two chosen points, their hard and their soft minimum",
+        [
+            chart("Acquisition and the cones of two chosen points", 2)
+                .with(curve("acquisition", &data.acquisition).style(0))
+                .with(cone(0))
+                .with(cone(1)),
+            chart("The hard minimum has kinks where they meet", 2)
+                .with(behind())
+                .with(curve("hard minimum", &data.hard).style(3).dash(Dash::Solid)),
+            chart("The soft minimum (p = −6) is smooth away from the tips; its top is chosen next", 3)
+                .with(behind())
+                .with(curve("soft minimum", &data.soft).style(2).dash(Dash::Solid)),
+        ],
+    )
+}
+
+/// The curves as CSV.
+fn to_csv(data: &Penalised) -> String {
+    let mut csv = String::from("x,acquisition,cone_1,cone_2,hard_minimum,soft_minimum\n");
+    for i in 0..data.x.len() {
+        let cells = [data.x[i], data.acquisition[i], data.cones[0][i], data.cones[1][i], data.hard[i], data.soft[i]];
+        csv += &(cells.map(|v| format!("{v:?}")).join(",") + "\n");
+    }
+    csv
+}
+
+/// Draws the figure and writes the curves behind it.
 ///
 /// # Errors
-/// Those of the library.
-pub fn figure() -> Result<String> {
+/// Those of the library, or when a file cannot be written.
+pub fn run(plan: &Plan, workshop: &Workshop) -> Result<String> {
     let data = penalised()?;
-    let curve = |name: &str, y: &[f64], colour: &'static str, stroke: Stroke| Curve {
-        name: name.into(),
-        points: data.x.iter().copied().zip(y.iter().copied()).collect(),
-        colour,
-        stroke,
-    };
-    let panel = |title: &str, curves: Vec<Curve>, marks: Vec<(String, f64)>| Panel {
-        title: title.into(),
-        x_label: "x (prior standard deviations); dotted lines: chosen points in order".into(),
-        y_label: "acquisition (relative)".into(),
-        curves,
-        marks,
-        y_range: (0.0, 1.1),
-    };
-    let mark = |k: usize| ((k + 1).to_string(), data.chosen[k]);
-    let behind = || curve("acquisition", &data.acquisition, COLOURS[0], Stroke::Pale);
-    let cone = |k: usize| curve(&format!("Lipschitz cone {}", k + 1), &data.cones[k], COLOURS[1 + k], Stroke::Dashed);
-    Ok(svg(&[
-        panel(
-            "Acquisition and the cones of two chosen points",
-            vec![curve("acquisition", &data.acquisition, COLOURS[0], Stroke::Full), cone(0), cone(1)],
-            vec![mark(0), mark(1)],
-        ),
-        panel(
-            "The hard minimum has kinks where they meet",
-            vec![behind(), curve("hard minimum", &data.hard, COLOURS[3], Stroke::Full)],
-            vec![mark(0), mark(1)],
-        ),
-        panel(
-            "The soft minimum (p = −6) is smooth away from the tips; its top is chosen next",
-            vec![behind(), curve("soft minimum", &data.soft, COLOURS[2], Stroke::Full)],
-            vec![mark(0), mark(1), mark(2)],
-        ),
-    ]))
+    let output = Output::new(workshop, "penalisation")?;
+    output.csv("curves", &to_csv(&data))?;
+    output.summary(plan, 1, &serde_json::json!({ "chosen": data.chosen }))?;
+    output.figure("penalisation", &figure(&data))?;
+    Ok(output.said())
 }
 
 #[cfg(test)]
@@ -132,6 +147,6 @@ mod tests {
         // The third point is the top of the soft minimum.
         let best = (0..data.x.len()).max_by(|&a, &b| data.soft[a].total_cmp(&data.soft[b])).unwrap();
         assert!((data.x[best] - data.chosen[2]).abs() < 0.02, "{} {:?}", data.x[best], data.chosen);
-        assert!(figure().unwrap().matches("<path").count() > 20);
+        assert!(figure(&data).standalone().matches("<path").count() > 8);
     }
 }

@@ -7,17 +7,18 @@ use std::{
         Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Instant,
 };
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-/// A run with the name of its file.
+use crate::progress::Progress;
+
+/// A run with a name for people.
 #[derive(Debug, Clone)]
 pub struct Task<S> {
-    /// The name, different for every task.
+    /// What its file begins with.
     pub key: String,
     /// Everything that determines the result.
     pub spec: S,
@@ -32,7 +33,7 @@ struct Kept<T> {
 /// Where results are kept and how many threads make them.
 #[derive(Debug, Clone)]
 pub struct Workshop {
-    /// The directory; finished runs are in `runs/` below it.
+    /// The directory; finished runs of all experiments are in `runs/` below it, so that two experiments can share one.
     pub out: PathBuf,
     /// Runs at a time; each has one thread.
     pub threads: usize,
@@ -43,32 +44,31 @@ impl Workshop {
     ///
     /// # Errors
     /// The first error of a run, after the others under way have ended and been kept; or when a file cannot be written.
-    pub fn all<S, T>(&self, tasks: &[Task<S>], work: impl Fn(&S) -> Result<T> + Sync) -> Result<Vec<T>>
+    pub fn all<S, T>(&self, label: &str, tasks: &[Task<S>], work: impl Fn(&S) -> Result<T> + Sync) -> Result<Vec<T>>
     where
         S: Serialize + Sync,
         T: Serialize + DeserializeOwned + Send,
     {
         let dir = self.out.join("runs");
         fs::create_dir_all(&dir).with_context(|| format!("creating {}", dir.display()))?;
-        let (next, begin) = (AtomicUsize::new(0), Instant::now());
+        // Scattered, so that what is left is like what is done and the time left is an honest guess.
+        let mut order: Vec<usize> = (0..tasks.len()).collect();
+        order.sort_by_key(|&i| (crc32fast::hash(tasks[i].key.as_bytes()), i));
+        let next = AtomicUsize::new(0);
+        let progress = Progress::new(label, tasks.len());
         let results: Mutex<Vec<Option<T>>> = Mutex::new(tasks.iter().map(|_| None).collect());
         let worker = || -> Result<()> {
             // Runs are many and the work inside one is small: a thread each is faster than sharing one run.
             let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
             loop {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                let Some(task) = tasks.get(index) else { return Ok(()) };
-                let (result, made) = pool.install(|| one(&dir, task, &work)).inspect_err(|_| {
+                let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) else { return Ok(()) };
+                let (result, made) = pool.install(|| one(&dir, &tasks[index], &work)).inspect_err(|_| {
                     next.store(tasks.len(), Ordering::Relaxed);
                 })?;
                 if let Ok(mut all) = results.lock() {
                     all[index] = Some(result);
-                    let done = all.iter().filter(|r| r.is_some()).count();
-                    if made {
-                        let left = begin.elapsed().as_secs_f64() * (tasks.len() - done) as f64 / done as f64;
-                        eprintln!("{done:>5}/{} {} ({left:.0} s left)", tasks.len(), task.key);
-                    }
                 }
+                progress.one(made);
             }
         };
         std::thread::scope(|scope| -> Result<()> {
@@ -90,8 +90,10 @@ where
     S: Serialize,
     T: Serialize + DeserializeOwned,
 {
-    let path = dir.join(format!("{}.json", task.key));
     let spec = serde_json::to_value(&task.spec)?;
+    // The checksum keeps runs apart whose names do not say all; the specification itself is compared.
+    let checksum = crc32fast::hash(spec.to_string().as_bytes());
+    let path = dir.join(format!("{}-{checksum:08x}.json", task.key));
     let kept = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Kept<T>>(&bytes).ok());
     if let Some(kept) = kept.filter(|k| k.spec == spec) {
         return Ok((kept.result, false));
@@ -106,7 +108,8 @@ where
 /// # Errors
 /// When the disk refuses.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let part = path.with_extension("part");
+    // Two processes may share a directory.
+    let part = path.with_extension(format!("{}.part", std::process::id()));
     fs::write(&part, bytes).with_context(|| format!("writing {}", part.display()))?;
     fs::rename(&part, path).with_context(|| format!("writing {}", path.display()))
 }

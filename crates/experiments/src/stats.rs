@@ -13,30 +13,37 @@ pub fn quantile(sample: &[f64], q: f64) -> f64 {
     if low == high { low } else { low + (place - place.floor()) * (high - low) }
 }
 
-/// Quartiles; a missing one is infinite.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Quartiles {
-    /// A quarter of the sample is below.
-    pub lower: Option<f64>,
-    /// Half of it is.
-    pub median: Option<f64>,
-    /// Three quarters are.
-    pub upper: Option<f64>,
-}
-
-impl Quartiles {
-    /// The quartiles of a sample.
-    #[must_use]
-    pub fn of(sample: &[f64]) -> Self {
-        let at = |q| Some(quantile(sample, q)).filter(|v: &f64| v.is_finite());
-        Self { lower: at(0.25), median: at(0.5), upper: at(0.75) }
-    }
-}
-
 /// The arithmetic mean; NaN for an empty sample.
 #[must_use]
 pub fn mean(sample: &[f64]) -> f64 {
     sample.iter().sum::<f64>() / sample.len() as f64
+}
+
+/// Mean, median and quantiles of a sample; what is infinite is absent.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// The arithmetic mean.
+    pub mean: Option<f64>,
+    /// The tenth percentile.
+    pub p10: Option<f64>,
+    /// The lower quartile.
+    pub p25: Option<f64>,
+    /// The median.
+    pub median: Option<f64>,
+    /// The upper quartile.
+    pub p75: Option<f64>,
+    /// The ninetieth percentile.
+    pub p90: Option<f64>,
+}
+
+impl Spread {
+    /// Of a sample.
+    #[must_use]
+    pub fn of(sample: &[f64]) -> Self {
+        let finite = |v: f64| Some(v).filter(|v| v.is_finite());
+        let at = |q| finite(quantile(sample, q));
+        Self { mean: finite(mean(sample)), p10: at(0.1), p25: at(0.25), median: at(0.5), p75: at(0.75), p90: at(0.9) }
+    }
 }
 
 #[cfg(test)]
@@ -50,7 +57,8 @@ mod tests {
         assert_eq!(quantile(&sample, 0.0), 1.0);
         assert_eq!(quantile(&sample, 1.0), 4.0);
         assert_eq!(quantile(&[1.0, f64::INFINITY, f64::INFINITY], 0.5), f64::INFINITY);
-        assert_eq!(Quartiles::of(&[1.0, f64::INFINITY, f64::INFINITY]).median, None);
+        let spread = Spread::of(&[1.0, 2.0, f64::INFINITY]);
+        assert_eq!((spread.median, spread.mean, spread.p75), (Some(2.0), None, None));
         assert!(quantile(&[], 0.5).is_nan());
     }
 }

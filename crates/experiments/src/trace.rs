@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use batchquad::{
-    Engine, Estimate, Settings,
+    Engine, Error, Estimate, Settings,
     journal::{Event, Told},
     types::Outcome,
     warp::Model,
@@ -37,6 +37,12 @@ impl Judged {
         Self { error: finite(estimate.log_z - log_z), sd: finite(estimate.log_z_sd) }
     }
 
+    /// `|Ẑ/Z − 1|`, infinite where there was no estimate.
+    #[must_use]
+    pub fn relative(&self) -> f64 {
+        self.error.map_or(f64::INFINITY, |e| e.exp_m1().abs())
+    }
+
     /// `|error|`, infinite where there was no estimate.
     #[must_use]
     pub fn distance(&self) -> f64 {
@@ -47,10 +53,12 @@ impl Judged {
 /// What was believed after a batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
-    /// Batches evaluated, the initial design being the first.
+    /// Batches evaluated, those of the initial design included.
     pub batches: usize,
     /// Evaluations behind it.
     pub evaluations: usize,
+    /// Whether the initial design was still under way.
+    pub initial: bool,
     /// The estimate of the run's own surrogate.
     pub own: Judged,
     /// The exact moments of the square-root model; absent for a plain one.
@@ -63,7 +71,7 @@ pub struct Reading {
     pub fallbacks: usize,
 }
 
-/// Runs to the end of the budget. The initial design is one batch of its own, whatever the batch size.
+/// Runs to the end of the budget and reads the belief after every batch, those of the initial design included, as the program would.
 ///
 /// # Errors
 /// When no belief can be formed.
@@ -77,8 +85,7 @@ pub fn trace(spec: &Spec) -> Result<Vec<Reading>> {
         if done >= budget {
             return Ok(readings);
         }
-        let wanted = if done == 0 { engine.initial_size() } else { engine.next_batch() };
-        let asked = engine.ask(wanted.min(budget - done))?;
+        let asked = engine.ask(engine.next_batch().min(budget - done))?;
         let jobs = asked.jobs.clone();
         engine.apply(&Event::Asked(asked))?;
         for job in jobs {
@@ -86,26 +93,32 @@ pub fn trace(spec: &Spec) -> Result<Vec<Reading>> {
             let outcome = Outcome::from_log_likelihood(&job.theta, value);
             engine.apply(&Event::Told(Told::new(job.id, outcome)))?;
         }
-        readings.push(read(&engine, problem.log_z)?);
+        readings.extend(read(&engine, problem.log_z)?);
     }
 }
 
-fn read(engine: &Engine, log_z: f64) -> Result<Reading> {
-    let current = engine.current()?;
+/// None while every likelihood seen is zero.
+fn read(engine: &Engine, log_z: f64) -> Result<Option<Reading>> {
+    let current = match engine.current() {
+        Err(Error::NoFiniteValue { .. }) => return Ok(None),
+        current => current?,
+    };
     let moments = match current.surrogate.model() {
         Model::Plain => None,
         _ => Some(Judged::new(&current.surrogate.estimate_as(Model::WsabiM)?, log_z)),
     };
     let lengthscales = &current.believed.lengthscales;
-    Ok(Reading {
+    let evaluations = engine.ledger().entries().len();
+    Ok(Some(Reading {
         batches: engine.ledger().batches().len(),
-        evaluations: engine.ledger().entries().len(),
+        evaluations,
+        initial: evaluations < engine.initial_size(),
         own: Judged::new(&current.estimate, log_z),
         moments,
         sigma2: current.believed.sigma2,
         lengthscale: (lengthscales.iter().map(|l| l.ln()).sum::<f64>() / lengthscales.len() as f64).exp(),
         fallbacks: engine.fallbacks(),
-    })
+    }))
 }
 
 /// The evaluations after which the error is below `tolerance` and stays there to the end; infinite if that never happens.

@@ -12,9 +12,11 @@ use batchquad::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    output::Output,
+    plan::Plan,
     problems::{Choice, zoo::Animal},
-    runs::{Task, Workshop, write},
-    table::aligned,
+    runs::{Task, Workshop},
+    table::Table,
     trace::Spec,
 };
 
@@ -80,12 +82,16 @@ pub fn judge(spec: &Spec) -> Result<Vec<Judgement>> {
     Ok(judgements)
 }
 
-/// Runs every problem and writes `verdicts.csv` and `table.txt`.
+/// Runs of each problem.
+pub const RUNS: u64 = 10;
+
+/// Runs every problem and writes `verdicts.csv`, `summary.json` and a table.
 ///
 /// # Errors
 /// When a run fails or a file cannot be written.
-pub fn run(settings: &Settings, runs: u64, seed: u64, workshop: &Workshop) -> Result<String> {
-    let settings = Settings { max_evaluations: CHECKPOINTS[CHECKPOINTS.len() - 1], ..settings.clone() };
+pub fn run(plan: &Plan, workshop: &Workshop) -> Result<String> {
+    let settings = Settings { max_evaluations: CHECKPOINTS[CHECKPOINTS.len() - 1], ..plan.settings.clone() };
+    let seeds = plan.seeds(RUNS);
     let problems: Vec<Choice> = Animal::ALL
         .map(Choice::Zoo)
         .into_iter()
@@ -95,13 +101,13 @@ pub fn run(settings: &Settings, runs: u64, seed: u64, workshop: &Workshop) -> Re
         .iter()
         .flat_map(|&problem| {
             let settings = settings.clone();
-            (seed..seed + runs).map(move |seed| Task {
+            seeds.clone().map(move |seed| Task {
                 key: format!("verdict-{}-s{seed:03}", problem.name()),
                 spec: Spec { problem, seed, settings: settings.clone() },
             })
         })
         .collect();
-    let all = workshop.all(&tasks, judge)?;
+    let all = workshop.all("verdicts", &tasks, judge)?;
     let mut csv = String::from("problem,seed,evaluations,error,sd,verdict,finding,value,level\n");
     for (task, judgements) in tasks.iter().zip(&all) {
         for j in judgements {
@@ -116,33 +122,49 @@ pub fn run(settings: &Settings, runs: u64, seed: u64, workshop: &Workshop) -> Re
             }
         }
     }
-    let table = summary(&all.concat());
-    write(&workshop.out.join("verdicts.csv"), csv.as_bytes())?;
-    write(&workshop.out.join("table.txt"), table.as_bytes())?;
-    Ok(table)
+    let rows = rows(&all.concat());
+    let mut output = Output::new(workshop, "verdicts")?;
+    output.csv("verdicts", &csv)?;
+    output.summary(plan, seeds.end - seeds.start, &rows)?;
+    output.table("table", "What the diagnostics said, by how far the truth was", &table(&rows))?;
+    Ok(output.said())
 }
 
-/// Rows by how far the truth was, columns by what was said.
-fn summary(all: &[Judgement]) -> String {
+/// What was said where the truth was so far away.
+#[derive(Debug, Clone, Serialize)]
+struct Row {
+    error: &'static str,
+    readings: usize,
+    fine: usize,
+    look: usize,
+    do_not_trust: usize,
+}
+
+fn rows(all: &[Judgement]) -> Vec<Row> {
     let far =
         |j: &Judgement| if j.error.is_finite() && j.sd.is_finite() { j.error.abs() / j.sd } else { f64::INFINITY };
     let gross = |j: &Judgement| !(j.error.abs() <= GROSS);
-    let rows: [(&str, &dyn Fn(&Judgement) -> bool); 4] = [
+    let classes: [(&str, &dyn Fn(&Judgement) -> bool); 4] = [
         ("within 2 sd", &|j| far(j) <= 2.0),
         ("2 to 3 sd", &|j| far(j) > 2.0 && far(j) <= 3.0),
         ("beyond 3 sd", &|j| far(j) > 3.0),
-        ("and above 0.1", &|j| far(j) > 3.0 && gross(j)),
+        ("beyond 3 sd and above 0.1", &|j| far(j) > 3.0 && gross(j)),
     ];
-    let mut lines = vec![["error", "readings", "fine", "look", "do not trust"].map(String::from).to_vec()];
-    for (name, which) in rows {
+    let row = |(error, which): (&'static str, &dyn Fn(&Judgement) -> bool)| {
         let of: Vec<&Judgement> = all.iter().filter(|j| which(j)).collect();
-        let share = |level: Level| {
-            let n = of.iter().filter(|j| j.verdict == level).count();
-            format!("{n} ({:.0} %)", 100.0 * n as f64 / of.len().max(1) as f64)
-        };
-        let mut line = vec![name.to_owned(), of.len().to_string()];
-        line.extend([Level::Fine, Level::Look, Level::DoNotTrust].map(share));
-        lines.push(line);
+        let said = |level: Level| of.iter().filter(|j| j.verdict == level).count();
+        let [fine, look, do_not_trust] = [Level::Fine, Level::Look, Level::DoNotTrust].map(said);
+        Row { error, readings: of.len(), fine, look, do_not_trust }
+    };
+    classes.map(row).into()
+}
+
+/// Rows by how far the truth was, columns by what was said.
+fn table(rows: &[Row]) -> Table {
+    let mut table = Table::new(["error", "readings", "fine", "look", "do not trust"]);
+    for r in rows {
+        let share = |n: usize| format!("{n} ({:.0} %)", 100.0 * n as f64 / r.readings.max(1) as f64);
+        table.push([r.error.into(), r.readings.to_string(), share(r.fine), share(r.look), share(r.do_not_trust)]);
     }
-    aligned(&lines)
+    table
 }

@@ -1,76 +1,129 @@
-//! A table of |Δ log Z| over the zoo at several budgets.
-
-use std::fmt::Write;
+//! A table of |Δ log Z| of every method on every problem beyond the paper, at several budgets.
 
 use anyhow::Result;
-use batchquad::Settings;
+use batchquad_plot::{Axis, Chart, Errors, Figure};
+use serde::Serialize;
 
 use crate::{
-    problems::{Choice, zoo::Animal},
-    runs::{Task, Workshop, write},
-    stats::quantile,
-    table::{aligned, number, scientific},
-    trace::{Judged, Reading, Spec, trace},
+    methods::{self, CHECKPOINTS, Method, RUNS, Trial, beyond},
+    output::Output,
+    plan::Plan,
+    problems::Choice,
+    runs::Workshop,
+    stats::Spread,
+    table::{Table, scientific},
 };
 
-/// The numbers of evaluations at which errors are read.
-pub const CHECKPOINTS: [usize; 4] = [32, 64, 128, 256];
-
-/// The last reading within a budget.
-fn at(readings: &[Reading], evaluations: usize) -> Option<&Reading> {
-    readings.iter().rev().find(|r| r.evaluations <= evaluations)
+/// A method on a problem.
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    problem: String,
+    method: String,
+    errors: Vec<At>,
 }
 
-/// Runs every animal with the settings as they are, and writes `zoo.csv` and `table.txt`: medians over seeds.
+#[derive(Debug, Clone, Serialize)]
+struct At {
+    evaluations: usize,
+    log_error: Spread,
+}
+
+/// The rows of a summary.
+#[must_use]
+pub fn rows(trials: &[Trial], checkpoints: &[usize]) -> Vec<Row> {
+    let errors = |t: &Trial| {
+        let at = |&evaluations: &usize| At { evaluations, log_error: Spread::of(&t.errors_at(evaluations)) };
+        checkpoints.iter().map(at).collect()
+    };
+    let row = |t: &Trial| Row { problem: t.problem.name().into(), method: t.method.name().into(), errors: errors(t) };
+    trials.iter().map(row).collect()
+}
+
+/// The checkpoints within the budget of the plan; its end if there are none.
+fn checkpoints(plan: &Plan) -> Vec<usize> {
+    let budget = plan.budget(CHECKPOINTS[CHECKPOINTS.len() - 1]);
+    let within: Vec<usize> = CHECKPOINTS.into_iter().filter(|n| *n <= budget).collect();
+    if within.is_empty() { vec![budget] } else { within }
+}
+
+fn problems_of(trials: &[Trial]) -> Vec<Choice> {
+    let mut problems: Vec<Choice> = trials.iter().map(|t| t.problem).collect();
+    problems.dedup();
+    problems
+}
+
+/// Problems down, methods across, medians after some number of evaluations.
+#[must_use]
+pub fn medians_at(trials: &[Trial], evaluations: usize) -> Table {
+    let mut table = Table::new(std::iter::once("problem").chain(Method::ALL.map(Method::name)));
+    for problem in problems_of(trials) {
+        let mut row = vec![problem.name().to_string()];
+        row.extend(trials.iter().filter(|t| t.problem == problem).map(|t| scientific(t.median_at(evaluations))));
+        table.push(row);
+    }
+    table
+}
+
+/// Problems and methods down, numbers of evaluations across.
+fn by_evaluations(trials: &[Trial], checkpoints: &[usize]) -> Table {
+    let mut table = Table::new(
+        ["problem".to_string(), "method".into()].into_iter().chain(checkpoints.iter().map(usize::to_string)),
+    );
+    for t in trials {
+        let mut row = vec![t.problem.name().to_string(), t.method.name().into()];
+        row.extend(checkpoints.iter().map(|&n| scientific(t.median_at(n))));
+        table.push(row);
+    }
+    table
+}
+
+/// Smaller errors than this are drawn here: Laplace's on a Gaussian would leave no room for the others.
+pub const FLOOR: f64 = 1e-7;
+
+/// Medians with quartiles, methods side by side over each problem.
+fn figure(trials: &[Trial], evaluations: usize) -> Figure {
+    let problems = problems_of(trials);
+    let names = problems.iter().map(|p| p.name());
+    let mut chart = Chart::new(Axis::categories("problem", names), Axis::logarithmic("|log Ẑ − log Z|").unit("nats"))
+        .title(format!("After {evaluations} evaluations: medians and quartiles over runs, at least {FLOOR:e}"));
+    for (k, method) in Method::ALL.into_iter().enumerate() {
+        let look = method.look();
+        let aside = (k as f64 - 0.5 * (Method::ALL.len() - 1) as f64) * 0.1;
+        let mut bars = Vec::new();
+        for (i, problem) in problems.iter().enumerate() {
+            let Some(t) = trials.iter().find(|t| t.problem == *problem && t.method == method) else { continue };
+            let s = Spread::of(&t.errors_at(evaluations));
+            if let Some(median) = s.median {
+                let [low, middle, high] =
+                    [s.p25.unwrap_or(median), median, s.p75.unwrap_or(median)].map(|v| v.max(FLOOR));
+                bars.push((i as f64 + aside, low, middle, high));
+            }
+        }
+        chart = chart.with(Errors::new(bars).named(method.name()).style(look.shape).colour(look.colour));
+    }
+    Figure::new("Errors of every method on every problem beyond the paper", chart).width(1200.0).panel_height(420.0)
+}
+
+/// Makes all runs and writes `samples.csv`, `summary.json`, tables and a figure.
 ///
 /// # Errors
 /// When a run fails or a file cannot be written.
-pub fn run(settings: &Settings, runs: u64, seed: u64, workshop: &Workshop) -> Result<String> {
-    let settings = Settings { max_evaluations: CHECKPOINTS[CHECKPOINTS.len() - 1], ..settings.clone() };
-    let tasks: Vec<Task<Spec>> = Animal::ALL
-        .iter()
-        .flat_map(|&animal| {
-            let settings = settings.clone();
-            (seed..seed + runs).map(move |seed| Task {
-                key: format!("zoo-{}-s{seed:03}", animal.name()),
-                spec: Spec { problem: Choice::Zoo(animal), seed, settings: settings.clone() },
-            })
-        })
-        .collect();
-    let traces = workshop.all(&tasks, trace)?;
-    let mut head = vec!["problem".to_string()];
-    head.extend(CHECKPOINTS.map(|n| format!("{n}")));
-    head.extend(CHECKPOINTS.map(|n| format!("M {n}")));
-    head.extend(["sd".to_string(), "M sd".into(), "lengthscale".into(), "fallbacks".into()]);
-    let mut rows = vec![head];
-    let mut csv = String::from("problem,seed,evaluations,error,sd,error_m,sd_m\n");
-    for (animal, chunk) in Animal::ALL.iter().zip(traces.chunks(runs as usize)) {
-        let median = |of: &dyn Fn(&[Reading]) -> f64| quantile(&chunk.iter().map(|t| of(t)).collect::<Vec<_>>(), 0.5);
-        let own = |r: &Reading| r.own;
-        let moments = |r: &Reading| r.moments.unwrap_or(Judged { error: None, sd: None });
-        let mut row = vec![animal.name().to_string()];
-        for judged in [&own as &dyn Fn(&Reading) -> Judged, &moments] {
-            for n in CHECKPOINTS {
-                row.push(scientific(median(&|t| at(t, n).map_or(f64::INFINITY, |r| judged(r).distance()))));
-            }
-        }
-        for judged in [&own as &dyn Fn(&Reading) -> Judged, &moments] {
-            row.push(scientific(median(&|t| t.last().and_then(|r| judged(r).sd).unwrap_or(f64::INFINITY))));
-        }
-        row.push(number(Some(median(&|t| t.last().map_or(f64::NAN, |r| r.lengthscale))), 3));
-        row.push(number(Some(median(&|t| t.last().map_or(f64::NAN, |r| r.fallbacks as f64))), 0));
-        rows.push(row);
-        for (seed, readings) in (seed..).zip(chunk) {
-            for r in readings {
-                let cell = |v: Option<f64>| v.map_or(String::new(), |v| format!("{v:?}"));
-                let m = moments(r);
-                let (e, s, em, sm) = (cell(r.own.error), cell(r.own.sd), cell(m.error), cell(m.sd));
-                writeln!(csv, "{},{seed},{},{e},{s},{em},{sm}", animal.name(), r.evaluations)?;
-            }
-        }
+pub fn run(plan: &Plan, workshop: &Workshop) -> Result<String> {
+    let seeds = plan.seeds(RUNS);
+    let trials = methods::make("zoo", &beyond(), plan, seeds.clone(), workshop)?;
+    let checkpoints = checkpoints(plan);
+    let last = checkpoints[checkpoints.len() - 1];
+    let mut output = Output::new(workshop, "zoo")?;
+    output.csv("samples", &methods::to_csv(&trials, seeds.start)?)?;
+    output.summary(plan, seeds.end - seeds.start, &rows(&trials, &checkpoints))?;
+    output.table("table", "Median |Δ log Z| by evaluations", &by_evaluations(&trials, &checkpoints))?;
+    for n in &checkpoints {
+        output.table(
+            &format!("at-{n}"),
+            &format!("Median |Δ log Z| after {n} evaluations"),
+            &medians_at(&trials, *n),
+        )?;
     }
-    let table = aligned(&rows);
-    write(&workshop.out.join("zoo.csv"), csv.as_bytes())?;
-    write(&workshop.out.join("table.txt"), table.as_bytes())?;
-    Ok(table)
+    output.figure("zoo", &figure(&trials, last))?;
+    Ok(output.said())
 }

@@ -8,45 +8,54 @@ use std::{
 
 use batchquad::{Settings, select::BatchRule};
 use experiments::{
-    efficiency::{self, Plan},
+    arms::Arm,
+    convergence,
+    in_model::RULES,
+    plan::Plan,
     problems::Choice,
     runs::{Task, Workshop},
-    trace::{Judged, Reading, reached_for_good},
+    trace::{Judged, Reading, Spec, reached_for_good, trace},
 };
 
 fn plan() -> Plan {
-    Plan {
-        problems: vec![Choice::InModelPositive],
-        rules: vec![BatchRule::KrigingBeliever, BatchRule::LocalPenalisation],
-        batches: vec![1, 4],
-        runs: 2,
-        seed: 5,
-        settings: Settings::default(),
-        budget: Some(20),
-    }
+    Plan { runs: Some(2), seed: 5, budget: Some(20), settings: Settings::default() }
+}
+
+fn arms() -> Vec<Arm> {
+    convergence::grid(Choice::InModelPositive, "", &RULES, &[1, 4], &plan())
 }
 
 #[test]
 fn the_number_of_threads_does_not_matter_and_a_second_start_finds_everything() {
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let first = Workshop { out: one.path().into(), threads: 1 };
-    efficiency::run(&plan(), &first).unwrap();
-    efficiency::run(&plan(), &Workshop { out: two.path().into(), threads: 3 }).unwrap();
-    let read = |name: &str| [&one, &two].map(|d| fs::read_to_string(d.path().join(name)).unwrap());
-    for name in ["readings.csv", "summary.json", "table.txt"] {
+    convergence::run("trial", &arms(), 1, &plan(), &first).unwrap();
+    convergence::run("trial", &arms(), 1, &plan(), &Workshop { out: two.path().into(), threads: 3 }).unwrap();
+    let read = |name: &str| [&one, &two].map(|d| fs::read(d.path().join("trial").join(name)).unwrap());
+    for name in
+        ["readings.csv", "summary.json", "table.md", "in-model-positive-median.svg", "in-model-positive-mean.png"]
+    {
         let [a, b] = read(name);
-        assert_eq!(a, b, "{name}");
+        assert!(a == b, "{name}");
     }
     let before = read("readings.csv")[0].clone();
-    assert!(before.lines().count() > 20);
+    assert!(String::from_utf8(before.clone()).unwrap().lines().count() > 20);
     // Interrupted: half of the runs are gone.
-    for (i, entry) in fs::read_dir(one.path().join("runs")).unwrap().enumerate() {
-        if i % 2 == 0 {
-            fs::remove_file(entry.unwrap().path()).unwrap();
-        }
-    }
-    efficiency::run(&plan(), &first).unwrap();
-    assert_eq!(before, read("readings.csv")[0]);
+    let kept: Vec<_> = fs::read_dir(one.path().join("runs")).unwrap().map(|e| e.unwrap().path()).collect();
+    // Three kinds of runs with two seeds each: single points are the same with both rules.
+    assert_eq!(kept.len(), 6);
+    kept.iter().step_by(2).for_each(|path| fs::remove_file(path).unwrap());
+    convergence::run("trial", &arms(), 1, &plan(), &first).unwrap();
+    assert!(before == read("readings.csv")[0]);
+}
+
+#[test]
+fn with_single_points_all_rules_are_one() {
+    let run = |batch_rule: BatchRule| {
+        let settings = Settings { batch: 1, batch_rule, max_evaluations: 24, ..Settings::default() };
+        trace(&Spec { problem: Choice::GpEvidence, seed: 3, settings }).unwrap()
+    };
+    assert_eq!(run(BatchRule::KrigingBeliever), run(BatchRule::LocalPenalisation));
 }
 
 #[test]
@@ -57,7 +66,7 @@ fn finished_work_is_not_done_again_unless_its_specification_changed() {
     let mut tasks: Vec<Task<u32>> = (0..6).map(|i| Task { key: format!("t{i}"), spec: i }).collect();
     let go = |tasks: &[Task<u32>]| {
         workshop
-            .all(tasks, |i| {
+            .all("squares", tasks, |i| {
                 count.fetch_add(1, Ordering::Relaxed);
                 Ok(i * i)
             })
@@ -76,9 +85,11 @@ fn a_failure_is_reported_and_the_rest_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let workshop = Workshop { out: dir.path().into(), threads: 1 };
     let tasks: Vec<Task<u32>> = (0..3).map(|i| Task { key: format!("t{i}"), spec: i }).collect();
-    let result = workshop.all(&tasks, |&i| if i == 1 { anyhow::bail!("no") } else { Ok(i) });
+    let result = workshop.all("failing", &tasks, |&i| if i == 1 { anyhow::bail!("no") } else { Ok(i) });
     assert!(format!("{:#}", result.unwrap_err()).contains("t1"));
-    assert!(dir.path().join("runs/t0.json").exists());
+    let kept: Vec<String> =
+        fs::read_dir(dir.path().join("runs")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(kept.iter().any(|k| k.starts_with("t0-")) || kept.iter().any(|k| k.starts_with("t2-")), "{kept:?}");
 }
 
 #[test]
@@ -86,6 +97,7 @@ fn reaching_is_not_keeping() {
     let reading = |evaluations: usize, error: Option<f64>| Reading {
         batches: 1,
         evaluations,
+        initial: false,
         own: Judged { error, sd: Some(1.0) },
         moments: None,
         sigma2: 1.0,

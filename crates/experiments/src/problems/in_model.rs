@@ -35,8 +35,11 @@ pub const ALPHA: f64 = 0.05;
 /// Enough that the draw's distribution at a point differs from a normal one by a kurtosis of −1.5/M.
 const FEATURES: usize = 300;
 
-/// The mean of draws that are to stay positive: four standard deviations.
-const POSITIVE_MEAN: f64 = 4.0;
+/// The mean of draws: zero, or four standard deviations where they are to stay positive.
+#[must_use]
+pub fn draw_mean(positive: bool) -> f64 {
+    if positive { 4.0 } else { 0.0 }
+}
 
 impl FeatureDraw {
     /// Draw number `seed`.
@@ -68,7 +71,7 @@ const STEP: f64 = 0.2;
 /// # Errors
 /// None in practice: the prior is a fixed one.
 pub fn in_model(seed: u64, positive: bool) -> Result<Problem> {
-    let draw = FeatureDraw::new(seed, if positive { POSITIVE_MEAN } else { 0.0 });
+    let draw = FeatureDraw::new(seed, draw_mean(positive));
     let log_likelihood = move |x: &[f64]| (ALPHA + 0.5 * draw.at(x).powi(2)).ln();
     Ok(Problem {
         name: if positive { "in-model-positive" } else { "in-model" }.into(),

@@ -3,10 +3,11 @@
 mod gp_evidence;
 mod in_model;
 mod mixture;
+pub mod real;
 pub mod zoo;
 
 pub use gp_evidence::{PRIOR as EVIDENCE_PRIOR, evidence_at, gp_evidence};
-pub use in_model::{Feature, FeatureDraw, in_model};
+pub use in_model::{Feature, FeatureDraw, LENGTHSCALE as DRAW_LENGTHSCALE, draw_mean, in_model};
 pub use mixture::{Component, components, mixture};
 
 use anyhow::Result;

@@ -5,7 +5,10 @@ use std::f64::consts::TAU;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-use super::{Problem, normal_prior};
+use super::{
+    Problem, normal_prior,
+    real::{nile, orings},
+};
 use crate::grid::{log_integral_1d, log_sum_exp};
 
 /// The members.
@@ -30,6 +33,10 @@ pub enum Animal {
     Funnel,
     /// A product of Student-t densities in four dimensions.
     StudentT,
+    /// [`orings`]: a logistic regression on real data, in two dimensions.
+    ORings,
+    /// [`nile`]: a Gaussian process on real data, in three dimensions.
+    Nile,
 }
 
 /// A step at which the one-dimensional integrals behind some of the truths have converged to rounding.
@@ -37,7 +44,7 @@ const STEP: f64 = 0.005;
 
 impl Animal {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Banana,
         Self::Gaussian6,
         Self::Gaussian10,
@@ -47,6 +54,8 @@ impl Animal {
         Self::TwoModes,
         Self::Funnel,
         Self::StudentT,
+        Self::ORings,
+        Self::Nile,
     ];
 
     /// What it is called.
@@ -62,13 +71,15 @@ impl Animal {
             Self::TwoModes => "two-modes",
             Self::Funnel => "funnel",
             Self::StudentT => "student-t",
+            Self::ORings => "o-rings",
+            Self::Nile => "nile",
         }
     }
 
     /// The problem.
     ///
     /// # Errors
-    /// None in practice: the priors are fixed ones.
+    /// When committed data cannot be read.
     pub fn build(self) -> Result<Problem> {
         match self {
             Self::Banana => banana(),
@@ -80,6 +91,8 @@ impl Animal {
             Self::TwoModes => two_modes(),
             Self::Funnel => funnel(),
             Self::StudentT => student_t(),
+            Self::ORings => orings(),
+            Self::Nile => nile(),
         }
     }
 }

@@ -1,0 +1,38 @@
+//! What every experiment is told.
+
+use std::ops::Range;
+
+use batchquad::{Settings, settings::Reference};
+
+/// Runs, seeds and settings, as given on the command line.
+#[derive(Debug, Clone, Default)]
+pub struct Plan {
+    /// Runs of each kind; by default the experiment's own number.
+    pub runs: Option<u64>,
+    /// The seed of the first run; the others follow.
+    pub seed: u64,
+    /// Evaluations of a run; by default the experiment's own number.
+    pub budget: Option<usize>,
+    /// Every other choice of the library.
+    pub settings: Settings,
+}
+
+impl Plan {
+    /// The seeds of the runs of an experiment that usually makes so many.
+    #[must_use]
+    pub fn seeds(&self, usual: u64) -> Range<u64> {
+        self.seed..self.seed.saturating_add(self.runs.unwrap_or(usual))
+    }
+
+    /// The evaluations of a run that usually has so many.
+    #[must_use]
+    pub fn budget(&self, usual: usize) -> usize {
+        self.budget.unwrap_or(usual)
+    }
+
+    /// The same against the prior: the paper's way.
+    #[must_use]
+    pub fn as_in_the_paper(&self) -> Self {
+        Self { settings: Settings { reference: Reference::Prior, ..self.settings.clone() }, ..self.clone() }
+    }
+}

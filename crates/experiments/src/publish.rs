@@ -1,0 +1,70 @@
+//! Finished experiments into the repository: figures are copied, tables are put into their places in a page.
+
+use std::{fs, path::Path};
+
+use anyhow::{Context, Result};
+
+use crate::runs::write;
+
+/// A place for a table begins with a line `<!-- table: EXPERIMENT/NAME -->` and ends with this one.
+const END: &str = "<!-- end -->";
+
+const BEGIN: &str = "<!-- table: ";
+
+/// The page with every place filled by `table`, which is asked for `EXPERIMENT/NAME`.
+///
+/// # Errors
+/// When a place is not closed, or as `table`.
+pub fn filled(page: &str, mut table: impl FnMut(&str) -> Result<String>) -> Result<String> {
+    let mut out = String::new();
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        out += line;
+        out.push('\n');
+        if let Some(name) = line.strip_prefix(BEGIN).and_then(|rest| rest.strip_suffix(" -->")) {
+            lines.by_ref().find(|l| *l == END).with_context(|| format!("the place for {name} has no {END:?}"))?;
+            out += &format!("\n{}\n{END}\n", table(name)?);
+        }
+    }
+    Ok(out)
+}
+
+/// Copies all figures below `out` to `figures` and fills the places of `page`.
+///
+/// # Errors
+/// When a file is missing or cannot be written.
+pub fn run(out: &Path, page: &Path, figures: &Path) -> Result<()> {
+    fs::create_dir_all(figures).with_context(|| format!("creating {}", figures.display()))?;
+    let entries = fs::read_dir(out).with_context(|| format!("reading {}", out.display()))?;
+    for experiment in entries.collect::<Result<Vec<_>, _>>()? {
+        if !experiment.path().is_dir() {
+            continue;
+        }
+        for file in fs::read_dir(experiment.path())?.collect::<Result<Vec<_>, _>>()? {
+            if file.path().extension().is_some_and(|e| e == "svg" || e == "png") {
+                fs::copy(file.path(), figures.join(file.file_name()))
+                    .with_context(|| format!("copying {}", file.path().display()))?;
+            }
+        }
+    }
+    let text = fs::read_to_string(page).with_context(|| format!("reading {}", page.display()))?;
+    let table = |name: &str| {
+        let path = out.join(format!("{name}.md"));
+        fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))
+    };
+    write(page, filled(&text, table)?.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_filled_and_can_be_filled_again() {
+        let page = "a\n<!-- table: zoo/table -->\nold\n<!-- end -->\nb\n";
+        let new = filled(page, |name| Ok(format!("| {name} |\n"))).unwrap();
+        assert_eq!(new, "a\n<!-- table: zoo/table -->\n\n| zoo/table |\n\n<!-- end -->\nb\n");
+        assert_eq!(filled(&new, |name| Ok(format!("| {name} |\n"))).unwrap(), new);
+        assert!(filled("<!-- table: zoo/table -->\n", |_| Ok(String::new())).is_err());
+    }
+}

@@ -28,6 +28,7 @@ mod joint;
 mod marginal;
 mod nearest;
 mod proposal;
+mod square;
 
 use std::cell::OnceCell;
 

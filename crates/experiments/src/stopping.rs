@@ -10,13 +10,12 @@ use serde::Serialize;
 use crate::{
     ablation,
     arms::{self, Arm, Group},
-    convergence,
     coverage::{Coverage, within, z_score},
-    in_model::{self, RULES},
+    in_model,
     methods::{self, Method, beyond},
+    model_evidence,
     output::Output,
     plan::Plan,
-    problems::Choice,
     runs::Workshop,
     stats::{mean, quantile},
     synthetic,
@@ -77,12 +76,11 @@ impl Source {
 /// All experiments that make runs of the library.
 fn sources(plan: &Plan) -> Result<Vec<Source>> {
     let zoo = beyond().into_iter().flat_map(|p| Method::ALL.map(|m| m.arm(p, plan))).flatten();
-    let evidence = convergence::grid(Choice::GpEvidence, "", &RULES, &[1, 4, 8, 16], plan);
     let ablation = ablation::arms(plan)?.into_iter().map(|(arm, _)| arm);
     Ok(vec![
         Source::new("in-model", in_model::arms(plan), plan.seeds(in_model::RUNS)),
         Source::new("synthetic", synthetic::arms(plan), plan.seeds(synthetic::RUNS)),
-        Source::new("model-evidence", evidence, plan.seeds(50)),
+        Source::new("model-evidence", model_evidence::arms(plan), plan.seeds(model_evidence::RUNS)),
         Source::new("ablation", ablation, plan.seeds(ablation::RUNS)),
         Source::new("zoo", zoo, plan.seeds(methods::RUNS)),
     ])
@@ -329,6 +327,7 @@ pub fn run(plan: &Plan, workshop: &Workshop) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::problems::Choice;
 
     #[test]
     fn a_run_stops_where_the_bar_was_small_twice_running() {

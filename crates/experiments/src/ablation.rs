@@ -67,9 +67,9 @@ fn variants(problem: Choice, plan: &Plan) -> Result<Vec<(String, usize, Settings
     for (name, size) in [("half", initial_size(dim) / 2), ("double", 2 * initial_size(dim))] {
         vary(format!("{name} the initial design"), 0, &|s| s.initial_size = Some(size));
     }
-    vary("full batches from the start".into(), 0, &|s| s.batch_growth = NEVER);
-    vary("full search at every refit".into(), 0, &|s| s.refit_growth = 1.0);
-    vary("no full search after 40 values".into(), 0, &|s| s.refit_growth = NEVER);
+    vary("full batches at once".into(), 0, &|s| s.batch_growth = NEVER);
+    vary("always a full search".into(), 0, &|s| s.refit_growth = 1.0);
+    vary("no later full search".into(), 0, &|s| s.refit_growth = NEVER);
     vary("a lengthscale a dimension".into(), 0, &|s| s.kernel = KernelChoice::Ard);
     vary("variance reduction".into(), 0, &|s| s.acquisition = AcquisitionKind::VarianceReduction);
     vary("WSABI-M".into(), 0, &|s| s.surrogate = Model::WsabiM);
@@ -167,16 +167,16 @@ fn figure(rows: &[Row]) -> Figure {
     let panel = |problem: Choice| {
         let rows: Vec<&Row> =
             rows.iter().filter(|r| r.problem == problem.name() && r.variant != r.compared_with).collect();
-        let bars = rows.iter().enumerate().map(|(i, r)| (i as f64, r.error_ratio, r.low, r.high));
+        let bars = rows.iter().enumerate().map(|(i, r)| (i as f64, r.low, r.error_ratio, r.high));
         Chart::new(
-            Axis::categories("choice", rows.iter().map(|r| r.variant.clone())),
             Axis::logarithmic("|error| relative to the default"),
+            Axis::categories("", rows.iter().map(|r| r.variant.clone())),
         )
-        .title(format!("{}: batches of {BATCH}; below one is better", problem.name()))
-        .with(Rule::horizontal(1.0))
-        .with(Errors::new(bars).style(0))
+        .title(format!("{}, batches of {BATCH}: to the left is better", problem.name()))
+        .with(Rule::vertical(1.0))
+        .with(Errors::new(bars).horizontal().style(0))
     };
-    Figure::column("The effect of each choice on the error", PROBLEMS.map(panel)).width(1100.0).panel_height(300.0)
+    Figure::column("The effect of each choice on the error", PROBLEMS.map(panel)).width(800.0).panel_height(460.0)
 }
 
 /// Makes all runs and writes `readings.csv`, `summary.json`, a table for each problem and a figure.

@@ -11,7 +11,7 @@ use crate::{
     problems::Choice,
     runs::Workshop,
     stats::Spread,
-    zoo::{medians_at, rows},
+    zoo::{FLOOR, medians_at, rows},
 };
 
 /// The problems of the paper and those beyond, each once.
@@ -26,15 +26,20 @@ fn ends(plan: &Plan) -> Vec<usize> {
     if budget < 16 { vec![budget] } else { (16..=budget).step_by(16).collect() }
 }
 
+/// Errors as they are drawn.
+fn drawn(trial: &Trial, evaluations: usize) -> Vec<f64> {
+    trial.errors_at(evaluations).into_iter().map(|e| e.max(FLOOR)).collect()
+}
+
 /// A panel for each problem.
 fn figure(trials: &[Trial], ends: &[usize], problems: &[Choice]) -> Figure {
     let panel = |problem: &Choice| {
         let mut chart = Chart::new(Axis::logarithmic("evaluations"), Axis::logarithmic("|log Ẑ − log Z|").unit("nats"))
             .title(problem.name());
-        for (k, method) in Method::ALL.into_iter().enumerate() {
+        for method in Method::ALL {
             let Some(t) = trials.iter().find(|t| t.problem == *problem && t.method == method) else { continue };
-            let points: Vec<(f64, Spread)> = ends.iter().map(|&n| (n as f64, Spread::of(&t.errors_at(n)))).collect();
-            chart = spread(chart, method.name(), k, &points);
+            let points: Vec<(f64, Spread)> = ends.iter().map(|&n| (n as f64, Spread::of(&drawn(t, n)))).collect();
+            chart = spread(chart, method.name(), method.look(), &points);
         }
         chart
     };

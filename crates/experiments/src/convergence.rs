@@ -50,6 +50,8 @@ pub struct Point {
     pub batches: usize,
     /// Evaluations so far.
     pub evaluations: usize,
+    /// Whether the initial design was still under way.
+    pub initial: bool,
     /// `|Ẑ/Z − 1|`.
     pub relative_error: Spread,
     /// `|log Ẑ − log Z|`.
@@ -87,6 +89,51 @@ pub struct Row {
     pub coverage_moments: Coverage,
     /// The errors on the way.
     pub curve: Vec<Point>,
+}
+
+/// What large batches cost: evaluations to 2 % with the largest over those with the smallest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Efficiency {
+    /// The problem.
+    pub problem: String,
+    /// What is special about it.
+    pub variant: String,
+    /// The batch rule.
+    pub rule: String,
+    /// The largest batch size.
+    pub batch: usize,
+    /// The smallest.
+    pub over: usize,
+    /// Median evaluations with the largest; absent if fewer than half of the runs got there.
+    pub evaluations: Option<f64>,
+    /// … and with the smallest.
+    pub evaluations_over: Option<f64>,
+    /// One over the other.
+    pub ratio: Option<f64>,
+    /// The median over runs of each run's own ratio.
+    pub paired_ratio: Option<f64>,
+}
+
+/// Batch efficiency of each rule on each problem.
+#[must_use]
+pub fn efficiencies(rows: &[Row]) -> Vec<Efficiency> {
+    let alike = |a: &Row, b: &Row| a.problem == b.problem && a.variant == b.variant && a.rule == b.rule;
+    rows.chunk_by(alike)
+        .filter_map(|rows| {
+            let (small, large) = (rows.iter().min_by_key(|r| r.batch)?, rows.iter().max_by_key(|r| r.batch)?);
+            Some(Efficiency {
+                problem: large.problem.clone(),
+                variant: large.variant.clone(),
+                rule: large.rule.clone(),
+                batch: large.batch,
+                over: small.batch,
+                evaluations: large.needed.median,
+                evaluations_over: small.needed.median,
+                ratio: large.ratio,
+                paired_ratio: large.paired_ratio,
+            })
+        })
+        .collect()
 }
 
 /// Evaluations to 2 % for good, for each run.
@@ -150,6 +197,7 @@ fn curve(traces: &[Vec<Reading>]) -> Vec<Point> {
     let point = |r: &Reading| Point {
         batches: r.batches,
         evaluations: r.evaluations,
+        initial: r.initial,
         relative_error: at(r.evaluations, Judged::relative),
         log_error: at(r.evaluations, Judged::distance),
     };
@@ -211,7 +259,8 @@ pub fn run(name: &str, arms: &[Arm], usual: u64, plan: &Plan, workshop: &Worksho
     let rows = rows(&groups);
     let mut output = Output::new(workshop, name)?;
     output.csv("readings", &to_csv(&groups, seeds.start)?)?;
-    output.summary(plan, seeds.end - seeds.start, &rows)?;
+    let results = serde_json::json!({ "arms": rows, "batch_efficiency": efficiencies(&rows) });
+    output.summary(plan, seeds.end - seeds.start, &results)?;
     let title = "Evaluations to within 2 % of Z for good, by batch size and rule; coverage of WSABI-L's error bars";
     output.table("table", title, &table(&rows))?;
     for (file, figure) in crate::figures::convergence(&rows) {

@@ -83,11 +83,11 @@ pub fn figure(data: &Penalised) -> Figure {
     let chart = |title: &str, chosen: usize| {
         let marks = data.chosen.iter().take(chosen).enumerate();
         Chart::new(
-            Axis::linear("x").unit("prior standard deviations"),
+            Axis::linear("x (prior standard deviations); dotted: chosen points in order"),
             Axis::linear("acquisition (relative)").range(0.0, 1.1),
         )
         .title(title)
-        .with_all(marks.map(|(k, x)| Rule::vertical(*x).label(format!("point {}", k + 1)).dash(Dash::Dotted)))
+        .with_all(marks.map(|(k, x)| Rule::vertical(*x).label((k + 1).to_string()).dash(Dash::Dotted)))
     };
     let behind = || curve("acquisition", &data.acquisition).style(0).dash(Dash::Solid).width(5.0).opacity(0.35);
     let cone = |k: usize| curve(&format!("Lipschitz cone {}", k + 1), &data.cones[k]).style(1 + k).dash(Dash::Dashed);

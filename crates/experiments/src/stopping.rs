@@ -10,13 +10,12 @@ use serde::Serialize;
 use crate::{
     ablation,
     arms::{self, Arm, Group},
-    convergence,
     coverage::{Coverage, within, z_score},
-    in_model::{self, RULES},
+    in_model,
     methods::{self, Method, beyond},
+    model_evidence,
     output::Output,
     plan::Plan,
-    problems::Choice,
     runs::Workshop,
     stats::{mean, quantile},
     synthetic,
@@ -59,24 +58,38 @@ impl Which {
     }
 }
 
-/// The arms of every other experiment that believe in WSABI-L, with the number of their runs.
-fn sources(plan: &Plan) -> Result<Vec<(&'static str, Vec<Arm>, Range<u64>)>> {
-    let linearised = |arms: Vec<Arm>| arms.into_iter().filter(|a| a.settings.surrogate == Model::WsabiL).collect();
-    let zoo = beyond().into_iter().flat_map(|p| Method::ALL.map(|m| m.arm(p, plan))).flatten().collect();
-    let evidence = convergence::grid(Choice::GpEvidence, "", &RULES, &[1, 4, 8, 16], plan);
+/// An experiment whose runs are looked at again.
+struct Source {
+    experiment: &'static str,
+    arms: Vec<Arm>,
+    seeds: Range<u64>,
+}
+
+impl Source {
+    /// Of the arms those that believe in WSABI-L.
+    fn new(experiment: &'static str, arms: impl IntoIterator<Item = Arm>, seeds: Range<u64>) -> Self {
+        let arms = arms.into_iter().filter(|a| a.settings.surrogate == Model::WsabiL).collect();
+        Self { experiment, arms, seeds }
+    }
+}
+
+/// All experiments that make runs of the library.
+fn sources(plan: &Plan) -> Result<Vec<Source>> {
+    let zoo = beyond().into_iter().flat_map(|p| Method::ALL.map(|m| m.arm(p, plan))).flatten();
+    let ablation = ablation::arms(plan)?.into_iter().map(|(arm, _)| arm);
     Ok(vec![
-        ("in-model", linearised(in_model::arms(plan)), plan.seeds(in_model::RUNS)),
-        ("synthetic", linearised(synthetic::arms(plan)), plan.seeds(synthetic::RUNS)),
-        ("model-evidence", linearised(evidence), plan.seeds(50)),
-        ("ablation", linearised(ablation::arms(plan)?.into_iter().map(|a| a.0).collect()), plan.seeds(ablation::RUNS)),
-        ("zoo", linearised(zoo), plan.seeds(methods::RUNS)),
+        Source::new("in-model", in_model::arms(plan), plan.seeds(in_model::RUNS)),
+        Source::new("synthetic", synthetic::arms(plan), plan.seeds(synthetic::RUNS)),
+        Source::new("model-evidence", model_evidence::arms(plan), plan.seeds(model_evidence::RUNS)),
+        Source::new("ablation", ablation, plan.seeds(ablation::RUNS)),
+        Source::new("zoo", zoo, plan.seeds(methods::RUNS)),
     ])
 }
 
 /// Runs that belong together: by experiment, problem and, where it matters, what was known.
 fn families(plan: &Plan, workshop: &Workshop) -> Result<Vec<Family>> {
     let mut families: Vec<Family> = Vec::new();
-    for (experiment, arms, seeds) in sources(plan)? {
+    for Source { experiment, arms, seeds } in sources(plan)? {
         for group in arms::make(&format!("stopping: {experiment}"), &arms, seeds, workshop)? {
             let problem = group.arm.problem.name();
             let name = match experiment {
@@ -309,4 +322,33 @@ pub fn run(plan: &Plan, workshop: &Workshop) -> Result<String> {
     output.figure("calibration", &calibration(&families)?)?;
     output.figure("error-against-sd", &against_bars(&families))?;
     Ok(output.said())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problems::Choice;
+
+    #[test]
+    fn a_run_stops_where_the_bar_was_small_twice_running() {
+        let reading = |(evaluations, sd): (usize, f64)| Reading {
+            batches: evaluations,
+            evaluations,
+            initial: false,
+            own: Judged { error: Some(0.05), sd: Some(sd) },
+            moments: None,
+            sigma2: 1.0,
+            lengthscale: 1.0,
+            fallbacks: 0,
+        };
+        let trace: Vec<Reading> = [(1, 0.5), (2, 0.05), (3, 0.2), (4, 0.1), (5, 0.02), (6, 0.01)].map(reading).into();
+        assert_eq!(stop(&trace, 0.1).map(|r| r.evaluations), Some(5));
+        assert_eq!(stop(&trace, 0.01).map(|r| r.evaluations), None);
+        let arm = Arm { problem: Choice::InModel, variant: String::new(), settings: Default::default() };
+        let family = Family { name: "one".into(), groups: vec![Group { arm, traces: vec![trace] }] };
+        let at = stopped(&family, 0.1);
+        // 0.05 is more than twice 0.02, less than twice 0.1.
+        assert_eq!((at.stopped, at.within_two_sd, at.within_two_targets), (1, 0.0, 1.0));
+        assert_eq!(Coverage::of(&family.judged(Which::Linearised)).two, 4.0 / 6.0);
+    }
 }

@@ -77,23 +77,29 @@ fn by_evaluations(trials: &[Trial], checkpoints: &[usize]) -> Table {
     table
 }
 
+/// Smaller errors than this are drawn here: Laplace's on a Gaussian would leave no room for the others.
+pub const FLOOR: f64 = 1e-7;
+
 /// Medians with quartiles, methods side by side over each problem.
 fn figure(trials: &[Trial], evaluations: usize) -> Figure {
     let problems = problems_of(trials);
     let names = problems.iter().map(|p| p.name());
     let mut chart = Chart::new(Axis::categories("problem", names), Axis::logarithmic("|log Ẑ − log Z|").unit("nats"))
-        .title(format!("After {evaluations} evaluations: medians and quartiles over runs"));
+        .title(format!("After {evaluations} evaluations: medians and quartiles over runs, at least {FLOOR:e}"));
     for (k, method) in Method::ALL.into_iter().enumerate() {
+        let look = method.look();
         let aside = (k as f64 - 0.5 * (Method::ALL.len() - 1) as f64) * 0.1;
         let mut bars = Vec::new();
         for (i, problem) in problems.iter().enumerate() {
             let Some(t) = trials.iter().find(|t| t.problem == *problem && t.method == method) else { continue };
             let s = Spread::of(&t.errors_at(evaluations));
             if let Some(median) = s.median {
-                bars.push((i as f64 + aside, median, s.p25.unwrap_or(median), s.p75.unwrap_or(median)));
+                let [low, middle, high] =
+                    [s.p25.unwrap_or(median), median, s.p75.unwrap_or(median)].map(|v| v.max(FLOOR));
+                bars.push((i as f64 + aside, low, middle, high));
             }
         }
-        chart = chart.with(Errors::new(bars).named(method.name()).style(k));
+        chart = chart.with(Errors::new(bars).named(method.name()).style(look.shape).colour(look.colour));
     }
     Figure::new("Errors of every method on every problem beyond the paper", chart).width(1200.0).panel_height(420.0)
 }

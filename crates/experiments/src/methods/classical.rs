@@ -2,7 +2,6 @@
 
 use anyhow::Result;
 use batchquad::{
-    Error,
     design::InitialDesign,
     laplace::{IteratedLaplace, Iteration, Laplace, Search},
     prior::Distribution,
@@ -127,22 +126,17 @@ fn laplace(problem: &Problem, spec: &Spec) -> Result<Vec<Sample>> {
     Ok(found.iter().map(|l| sample(problem, starts.len() + l.evaluations, Some(l.log_z), None)).collect())
 }
 
-/// From one of the best points of the design for each 64 evaluations, with an eighth of the budget as support of each component: the
-/// usual support would take all of it.
+/// From the two best points of the design, or from the best one where the budget does not suffice for two, with an eighth of the budget
+/// as support of each component: the usual support would take all of it.
 fn iterated(problem: &Problem, seed: u64, budget: usize) -> Result<Sample> {
     let starts = design(problem, seed)?;
-    let left = budget.saturating_sub(starts.len());
-    let count = budget.div_ceil(64).min(starts.len());
     let options = Iteration {
-        search: Search { max_evaluations: left, ..Search::default() },
+        search: Search { max_evaluations: budget.saturating_sub(starts.len()), ..Search::default() },
         support: Some((budget / 8).max(2 * problem.prior.dim())),
         seed,
         ..Iteration::default()
     };
-    let found: Result<IteratedLaplace, Error> =
-        IteratedLaplace::new(&starts[..count], options, |u| log_joint(problem, u));
-    Ok(match found {
-        Ok(found) => sample(problem, budget, Some(found.log_z), Some(found.misfit)),
-        Err(_) => sample(problem, budget, None, None),
-    })
+    let from = |count: usize| IteratedLaplace::new(&starts[..count], options, |u| log_joint(problem, u)).ok();
+    let found = from(2).or_else(|| from(1));
+    Ok(sample(problem, budget, found.as_ref().map(|f| f.log_z), found.as_ref().map(|f| f.misfit)))
 }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     arms::{self, Arm},
+    figures::Look,
     plan::Plan,
     problems::{Choice, zoo::Animal},
     runs::{Task, Workshop},
@@ -59,6 +60,21 @@ impl Method {
             Self::Quadrature(Model::WsabiL, BatchRule::LocalPenalisation) => "WSABI-L (penalised)",
             Self::Quadrature(Model::WsabiL, _) => "WSABI-L",
             Self::Quadrature(Model::WsabiM, _) => "WSABI-M",
+        }
+    }
+
+    /// Its look in figures; the two rules of WSABI-L share a colour.
+    #[must_use]
+    pub fn look(self) -> Look {
+        match self {
+            Self::Classical(Classical::Laplace) => Look::numbered(0),
+            Self::Classical(Classical::IteratedLaplace) => Look::numbered(1),
+            Self::Classical(Classical::MonteCarlo) => Look::numbered(2),
+            Self::Classical(Classical::Sobol) => Look::numbered(3),
+            Self::Quadrature(Model::Plain, _) => Look::numbered(4),
+            Self::Quadrature(Model::WsabiL, BatchRule::LocalPenalisation) => Look { colour: 5, shape: 1 },
+            Self::Quadrature(Model::WsabiL, _) => Look { colour: 5, shape: 0 },
+            Self::Quadrature(Model::WsabiM, _) => Look::numbered(6),
         }
     }
 

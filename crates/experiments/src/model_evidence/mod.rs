@@ -313,7 +313,12 @@ pub fn run(plan: &Plan, workshop: &Workshop) -> Result<String> {
     let mut output = Output::new(workshop, "model-evidence")?;
     output.csv("readings", &arms::to_csv(&groups, seeds.start)?)?;
     output.csv("chains", &to_csv(&chains, seeds.start)?)?;
-    let results = serde_json::json!({ "methods": rows, "mixing": mixed, "efficiency": efficiency });
+    let results = serde_json::json!({
+        "methods": rows,
+        "mixing": mixed,
+        "arms": efficiency,
+        "batch_efficiency": convergence::efficiencies(&efficiency),
+    });
     output.summary(plan, seeds.end - seeds.start, &results)?;
     output.table(
         "table",

@@ -2,8 +2,10 @@
 
 mod cli;
 mod commands;
+mod evaluations;
 mod exit;
 mod output;
+mod page;
 mod problem;
 mod progress;
 mod reading;

@@ -38,7 +38,7 @@ impl Session {
         let header = problem.header(None)?;
         let store = Store::create(dir, &header)?;
         let mut session = Self { store, engine: Engine::from_ledger(problem.prior.clone(), Ledger::new(header))? };
-        session.remember_command(problem)?;
+        session.remember(problem)?;
         Ok(session)
     }
 
@@ -50,7 +50,7 @@ impl Session {
         ledger.header().require_same(&problem.header(Some(ledger.header()))?)?;
         let mut session = Self { store, engine: Engine::from_ledger(problem.prior.clone(), ledger)? };
         session.change(&problem.settings)?;
-        session.remember_command(problem)?;
+        session.remember(problem)?;
         Ok(session)
     }
 
@@ -74,25 +74,55 @@ impl Session {
         Ok(self.engine.apply(event)?)
     }
 
-    /// A remark of who evaluated: no part of the problem's identity, because a script that was moved is the same likelihood.
-    fn remember_command(&mut self, problem: &Problem) -> Result<()> {
-        let Some(spec) = &problem.likelihood else { return Ok(()) };
-        let text = format!("likelihood: {}", serde_json::to_string(&spec.command)?);
-        let known = self.engine.ledger().notes().iter().rfind(|n| n.starts_with("likelihood: "));
-        if known != Some(&text) {
-            self.record(&Event::Note { text })?;
+    /// Remarks on who evaluated and which answer is known: no parts of the problem's identity, because a script that was moved is the
+    /// same likelihood.
+    fn remember(&mut self, problem: &Problem) -> Result<()> {
+        let command = problem.likelihood.as_ref().map(|spec| serde_json::to_string(&spec.command)).transpose()?;
+        let known = problem.known_log_z.map(|value| serde_json::to_string(&value)).transpose()?;
+        for (topic, text) in [(KNOWN, known), (COMMAND, command)] {
+            if let Some(text) = text
+                && remark(self.engine.ledger(), topic) != Some(&text)
+            {
+                self.record(&Event::Note { text: format!("{topic}{text}") })?;
+            }
         }
         Ok(())
     }
 }
 
+/// What remarks on the likelihood's command begin with.
+const COMMAND: &str = "likelihood: ";
+/// … and those on a known answer.
+const KNOWN: &str = "known log Z: ";
+
+/// The last remark on a topic.
+fn remark<'a>(ledger: &'a Ledger, topic: &str) -> Option<&'a str> {
+    ledger.notes().iter().rev().find_map(|note| note.strip_prefix(topic))
+}
+
+/// The command that evaluated, if one did: its words.
+pub fn command(ledger: &Ledger) -> Option<Vec<String>> {
+    serde_json::from_str(remark(ledger, COMMAND)?).ok()
+}
+
+/// The known answer, where the problem file had one.
+pub fn known_log_z(ledger: &Ledger) -> Option<f64> {
+    serde_json::from_str(remark(ledger, KNOWN)?).ok().filter(|value: &f64| value.is_finite())
+}
+
 /// A run read from a store without locking it, also while another process writes.
 pub fn peek(dir: &Path) -> Result<(Engine, Replay)> {
-    let replay = Store::read(dir)?;
+    let (engine, replay) = peek_before_damage(dir)?;
     if let Some(damage) = &replay.damage {
         let (record, reason) = (damage.record, damage.reason.clone());
         return Err(Error::StoreDamaged { path: dir.into(), record, reason }.into());
     }
+    Ok((engine, replay))
+}
+
+/// As [`peek`], but of a damaged store the records that can be trusted: those before the damage, which the replay tells of.
+pub fn peek_before_damage(dir: &Path) -> Result<(Engine, Replay)> {
+    let replay = Store::read(dir)?;
     let ledger = replay.ledger()?;
     let prior = Parameters::of_header(ledger.header())?.prior()?;
     Ok((Engine::from_ledger(prior, ledger)?, replay))

@@ -138,7 +138,10 @@ fn band(svg: &mut Svg, frame: &Frame<'_>, band: &Band) {
 fn points(svg: &mut Svg, frame: &Frame<'_>, points: &Points) {
     let placed: Vec<(usize, (f64, f64))> =
         points.points.iter().enumerate().filter_map(|(i, p)| Some((i, frame.at(*p)?))).collect();
-    if placed.len() > HOVER {
+    if placed.is_empty() {
+        return;
+    }
+    if points.cloud || placed.len() > HOVER {
         let all: Vec<(f64, f64)> = placed.iter().map(|p| p.1).collect();
         svg.add(marker(points.style, &all));
         return;

@@ -136,6 +136,7 @@ impl Band {
 pub struct Points {
     pub(crate) points: Vec<(f64, f64)>,
     pub(crate) tips: Vec<String>,
+    pub(crate) cloud: bool,
     pub(crate) name: Option<String>,
     pub(crate) style: Style,
 }
@@ -145,7 +146,15 @@ impl Points {
     /// Markers at `(x, y)`.
     #[must_use]
     pub fn new(points: impl IntoIterator<Item = (f64, f64)>) -> Self {
-        Self { points: points.into_iter().collect(), tips: Vec::new(), name: None, style: Style::default() }
+        let points = points.into_iter().collect();
+        Self { points, tips: Vec::new(), cloud: false, name: None, style: Style::default() }
+    }
+
+    /// As one cloud, however few they are: short text, no values on hovering.
+    #[must_use]
+    pub fn cloud(mut self) -> Self {
+        self.cloud = true;
+        self
     }
 
     /// What hovering over each shows, instead of the coordinates.

@@ -1,6 +1,6 @@
 //! `compare`: models side by side.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use batchquad::{compare::Standing, estimate::Estimate};
@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use crate::{
     exit::Exit,
-    output::{plus_minus, print, print_json, table},
+    output::{note, plus_minus, print, print_json, table},
+    page,
     store::peek,
 };
 
@@ -22,13 +23,14 @@ struct Model<'a> {
     standing: &'a Standing,
 }
 
-pub fn compare(stores: &[PathBuf], json: bool) -> Result<Exit> {
-    let mut evidences = Vec::new();
+pub fn compare(stores: &[PathBuf], json: bool, html: Option<&Path>) -> Result<Exit> {
+    let (mut engines, mut evidences) = (Vec::new(), Vec::new());
     for store in stores {
         let (engine, _) = peek(store)?;
         let Estimate { log_z, log_z_sd, .. } =
             engine.current().with_context(|| format!("{} has no log Z", store.display()))?.estimate;
         evidences.push((log_z, log_z_sd));
+        engines.push(engine);
     }
     let standings = batchquad::compare::compare(&evidences)?;
     let models: Vec<Model<'_>> = stores
@@ -42,6 +44,24 @@ pub fn compare(stores: &[PathBuf], json: bool) -> Result<Exit> {
             standing,
         })
         .collect();
+    if let Some(file) = html {
+        let compared: Vec<page::Compared<'_>> = models
+            .iter()
+            .zip(&engines)
+            .map(|(model, engine)| page::Compared {
+                name: model.store.clone(),
+                engine,
+                log_z: model.log_z,
+                log_z_sd: model.log_z_sd,
+                standing: model.standing,
+            })
+            .collect();
+        page::save(&page::compare(&compared)?, file)?;
+        if file.as_os_str() != "-" {
+            note(&format!("wrote {}", file.display()));
+        }
+        return Ok(Exit::Done);
+    }
     if json {
         print_json(&serde_json::json!({ "models": models }))?;
         return Ok(Exit::Done);

@@ -8,6 +8,7 @@ mod export;
 mod extras;
 mod import;
 mod new;
+mod report;
 mod result;
 mod run;
 mod status;
@@ -29,7 +30,8 @@ pub fn run(command: Command) -> Result<Exit> {
         Command::Status(args) => status::status(&args),
         Command::Result(args) => result::result(&args),
         Command::Export { store } => export::export(&store),
-        Command::Compare { stores, json } => compare::compare(&stores, json),
+        Command::Compare { stores, json, html } => compare::compare(&stores, json, html.as_deref()),
+        Command::Report(args) => report::report(&args),
         Command::Doctor { store, repair } => doctor::doctor(&store, repair.as_deref()),
         Command::Completions { shell } => extras::completions(shell),
         Command::Man { out } => extras::man(out.as_deref()),

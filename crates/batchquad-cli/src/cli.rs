@@ -62,6 +62,15 @@ pub enum Command {
     },
     /// Say how far a run is, also while it is running
     Status(StoreArgs),
+    /// Watch a run while it is running: log Z, workers, failures (read-only; ends with q or with the run)
+    Watch {
+        /// The store
+        #[arg(value_hint = ValueHint::DirPath)]
+        store: PathBuf,
+        /// Print one frame and end; also what happens where there is no terminal
+        #[arg(long)]
+        once: bool,
+    },
     /// Work out log Z and the posterior from the evaluations in a store
     Result(StoreArgs),
     /// Print all evaluations as CSV

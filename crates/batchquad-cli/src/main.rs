@@ -10,8 +10,11 @@ mod problem;
 mod progress;
 mod reading;
 mod report;
+mod screen;
 mod signals;
 mod store;
+mod trust;
+mod view;
 
 use std::process::ExitCode;
 

@@ -5,16 +5,18 @@ use std::path::Path;
 use anyhow::Result;
 use batchquad::{
     Engine, Error, Settings,
-    journal::{Applied, Event, Ledger, Replay, Store},
+    journal::{Applied, Event, Holder, Ledger, Replay, Store},
     settings::OnFailure,
     stop::{self, Status, Stop},
     types::Outcome,
 };
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::{
     output::note,
     problem::{Parameters, Problem},
+    trust::Trust,
 };
 
 /// A store open for writing and the run that it adds up to.
@@ -77,14 +79,25 @@ impl Session {
     /// Remarks on who evaluated and which answer is known: no parts of the problem's identity, because a script that was moved is the
     /// same likelihood.
     fn remember(&mut self, problem: &Problem) -> Result<()> {
-        let command = problem.likelihood.as_ref().map(|spec| serde_json::to_string(&spec.command)).transpose()?;
-        let known = problem.known_log_z.map(|value| serde_json::to_string(&value)).transpose()?;
-        for (topic, text) in [(KNOWN, known), (COMMAND, command)] {
-            if let Some(text) = text
-                && remark(self.engine.ledger(), topic) != Some(&text)
-            {
-                self.record(&Event::Note { text: format!("{topic}{text}") })?;
-            }
+        if let Some(value) = problem.known_log_z {
+            self.remark(KNOWN, &value)?;
+        }
+        match &problem.likelihood {
+            Some(spec) => self.remark(COMMAND, &spec.command),
+            None => Ok(()),
+        }
+    }
+
+    /// Leaves the verdict for those who have no time to work it out.
+    pub fn remember_verdict(&mut self, trust: &Trust) -> Result<()> {
+        self.remark(VERDICT, trust)
+    }
+
+    /// Records a remark on a topic, unless it is the last one on it already.
+    fn remark(&mut self, topic: &str, value: &impl Serialize) -> Result<()> {
+        let text = serde_json::to_string(value)?;
+        if remark(self.engine.ledger(), topic) != Some(&text) {
+            self.record(&Event::Note { text: format!("{topic}{text}") })?;
         }
         Ok(())
     }
@@ -94,6 +107,9 @@ impl Session {
 const COMMAND: &str = "likelihood: ";
 /// … and those on a known answer.
 const KNOWN: &str = "known log Z: ";
+
+/// … and those on what the diagnostics say.
+const VERDICT: &str = "verdict: ";
 
 /// The last remark on a topic.
 fn remark<'a>(ledger: &'a Ledger, topic: &str) -> Option<&'a str> {
@@ -108,6 +124,11 @@ pub fn command(ledger: &Ledger) -> Option<Vec<String>> {
 /// The known answer, where the problem file had one.
 pub fn known_log_z(ledger: &Ledger) -> Option<f64> {
     serde_json::from_str(remark(ledger, KNOWN)?).ok().filter(|value: &f64| value.is_finite())
+}
+
+/// The last verdict of the diagnostics, where a run has left one.
+pub fn verdict(ledger: &Ledger) -> Option<Trust> {
+    serde_json::from_str(remark(ledger, VERDICT)?).ok()
 }
 
 /// A run read from a store without locking it, also while another process writes.
@@ -141,6 +162,21 @@ pub fn standing(engine: &Engine) -> Option<Stop> {
         Ok(_) => Some(stop),
         Err(e) => Some(Stop { status: Status::Failed, reason: format!("{}; {e}", stop.reason) }),
     }
+}
+
+/// How a run stands in one word, and who writes to it. The rules that look at the belief need a fit; `result` does that.
+pub fn state(engine: &Engine, dir: &Path) -> (&'static str, Option<Holder>) {
+    let ledger = engine.ledger();
+    let writer = Holder::of(dir).filter(|holder| holder.is_alive() != Some(false));
+    let asked = ledger.entries().len() + ledger.imported().len();
+    let used_up = ledger.pending().next().is_none() && asked >= engine.settings().max_evaluations;
+    let word = match (&writer, aborted(engine)) {
+        (Some(_), _) => "running",
+        (None, Some(Stop { status: Status::Failed, .. })) => "failed",
+        (None, _) if used_up => "budget",
+        _ => "unfinished",
+    };
+    (word, writer)
 }
 
 /// The failure that ended a run whose failures are to end it.

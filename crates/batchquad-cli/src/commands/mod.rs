@@ -13,6 +13,7 @@ mod result;
 mod run;
 mod status;
 mod tell;
+mod watch;
 
 use anyhow::Result;
 
@@ -28,6 +29,7 @@ pub fn run(command: Command) -> Result<Exit> {
         Command::Tell { store, file } => tell::tell(&store, file.as_deref()),
         Command::Import { store, table } => import::import(&store, &table),
         Command::Status(args) => status::status(&args),
+        Command::Watch { store, once } => watch::watch(&store, once),
         Command::Result(args) => result::result(&args),
         Command::Export { store } => export::export(&store),
         Command::Compare { stores, json, html } => compare::compare(&stores, json, html.as_deref()),

@@ -1,14 +1,17 @@
 //! The page about several models.
 
 use anyhow::Result;
-use batchquad::{Engine, compare::Standing, evaluate::clean};
+use batchquad::{Engine, compare::Standing, diagnostics::Level, evaluate::clean};
 use batchquad_plot::{Axis, Chart, Errors, Figure};
 use serde::Serialize;
 
 use super::{
-    Drawn, render,
+    Drawn,
+    diagnostics::level,
+    render,
     words::{count, plus_minus},
 };
+use crate::trust::Trust;
 
 /// A model with its evidence and how it stands against the others.
 pub struct Compared<'a> {
@@ -17,6 +20,7 @@ pub struct Compared<'a> {
     pub log_z: f64,
     pub log_z_sd: f64,
     pub standing: &'a Standing,
+    pub trust: &'a Trust,
 }
 
 #[derive(Serialize)]
@@ -57,8 +61,8 @@ pub fn compare(models: &[Compared<'_>]) -> Result<String> {
         evaluations: m.engine.ledger().entries().filter(|e| !e.is_pending()).count()
             + m.engine.ledger().imported().len(),
         parameters: m.engine.prior().names().iter().map(|n| clean(n)).collect::<Vec<_>>().join(", "),
-        level: "fine",
-        verdict: "fine",
+        level: level(m.trust.verdict),
+        verdict: m.trust.verdict.as_str(),
     };
     let names = || models.iter().map(|m| clean(&m.name));
     let height = (34.0 * models.len() as f64).clamp(60.0, 900.0);
@@ -84,7 +88,11 @@ pub fn compare(models: &[Compared<'_>]) -> Result<String> {
     let label = format!("Evidences of {}", count(models.len(), "model", "models"));
     let page = Page {
         headline,
-        warnings: Vec::new(),
+        warnings: models
+            .iter()
+            .filter(|m| m.trust.verdict == Level::DoNotTrust)
+            .map(|m| format!("{}: {}", clean(&m.name), m.trust.line()))
+            .collect(),
         models: models.iter().map(row).collect(),
         evidences: Drawn::new(
             "evidences",

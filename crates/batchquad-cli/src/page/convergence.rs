@@ -61,8 +61,8 @@ pub fn figure(steps: &[Step], known: Option<f64>, target: Option<f64>) -> Option
         "log Z against evaluations and against batches; it ends at {:.3} with a standard deviation of {:.2e}",
         last.log_z, last.log_z_sd
     );
-    let rows = vec![vec![Some(by_values), Some(by_batches)], vec![Some(sd.title("Standard deviation")), None]];
-    let figure = Figure::grid(label, rows).width(920.0).panel_height(210.0);
+    let rows = vec![vec![Some(by_values), Some(by_batches), Some(sd)]];
+    let figure = Figure::grid(label, rows).width(920.0).panel_height(220.0).one_legend();
     let cut = steps.iter().any(|s| s.log_z < low || s.log_z > high);
     let caption = format!(
         "What was believed after each of {}{}.",

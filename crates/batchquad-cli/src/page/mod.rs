@@ -5,6 +5,7 @@
 
 mod compare;
 mod convergence;
+mod diagnostics;
 mod failures;
 mod posterior;
 mod repeat;

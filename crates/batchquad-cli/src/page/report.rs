@@ -3,12 +3,14 @@
 use std::path::Path;
 
 use anyhow::Result;
-use batchquad::{Engine, evaluate::clean, journal::Replay};
+use batchquad::{Engine, diagnostics::Level, evaluate::clean, journal::Replay};
+use batchquad_plot::compact;
 use serde::Serialize;
 
 use super::{
     Drawn,
     convergence::{self, steps},
+    diagnostics::{self, Diagnostics},
     failures::{Failures, failures},
     posterior::{self, Section},
     render,
@@ -17,11 +19,7 @@ use super::{
     timeline,
     words::{count, date, exponential, plus_minus},
 };
-use crate::{
-    output::duration,
-    report::Report,
-    store::{known_log_z, standing},
-};
+use crate::{output::duration, report::Report, store::standing};
 
 /// All that the template shows.
 #[derive(Serialize)]
@@ -34,6 +32,7 @@ struct Page {
     convergence: Option<Drawn>,
     posterior: Option<Section>,
     no_posterior: String,
+    diagnostics: Option<Diagnostics>,
     timeline: Option<Drawn>,
     failures: Option<Failures>,
     table: Table,
@@ -53,8 +52,8 @@ pub struct Verdict {
 /// The report as HTML.
 pub fn report(engine: &Engine, replay: &Replay, store: &Path, known: Option<f64>) -> Result<String> {
     let stop = standing(engine);
-    let known = known.or_else(|| known_log_z(engine.ledger()));
-    let report = Report { known_log_z: known, ..Report::new(engine, stop.as_ref(), store)? };
+    let mut report = Report::new(engine, stop.as_ref(), store)?;
+    report.known_log_z = known.or(report.known_log_z);
     let current = if report.log_z.is_some() { engine.current().ok() } else { None };
     let (posterior, no_posterior) = match current.map(|c| posterior::section(engine, c)) {
         Some(Ok(section)) => (Some(section), String::new()),
@@ -69,9 +68,10 @@ pub fn report(engine: &Engine, replay: &Replay, store: &Path, known: Option<f64>
         verdict: verdict(&report, replay),
         facts: facts(&report, replay),
         log_z,
-        convergence: convergence::figure(&steps(engine), known, engine.settings().target_sd),
+        convergence: convergence::figure(&steps(engine), report.known_log_z, engine.settings().target_sd),
         posterior,
         no_posterior,
+        diagnostics: report.diagnosis.as_ref().map(diagnostics::section),
         timeline: timeline::figure(replay),
         failures: failures(engine.ledger()),
         table: table(engine.ledger()),
@@ -81,7 +81,7 @@ pub fn report(engine: &Engine, replay: &Replay, store: &Path, known: Option<f64>
 }
 
 fn verdict(report: &Report, replay: &Replay) -> Verdict {
-    let mut reasons = Vec::new();
+    let mut reasons: Vec<String> = report.diagnosis.iter().flat_map(|d| diagnostics::reasons(d)).collect();
     if let Some(damage) = &replay.damage {
         reasons.push(format!("Record {} of the store is damaged; it and all after it are left out.", damage.record));
     }
@@ -91,8 +91,14 @@ fn verdict(report: &Report, replay: &Replay) -> Verdict {
     if report.log_z.is_none() {
         return Verdict { level: "none", text: format!("No number yet: {}.", clean(&report.reason)), reasons };
     }
-    let level = if reasons.is_empty() { "fine" } else { "look" };
-    Verdict { level, text: String::new(), reasons }
+    let found = report.trust.as_ref().map_or(Level::Look, |trust| trust.verdict);
+    let text = match found {
+        Level::Fine if replay.damage.is_none() => "Nothing speaks against this number and its error bar.",
+        Level::Fine | Level::Look => "Worth a look before you rely on this number.",
+        Level::DoNotTrust => "Do not trust this number or its error bar.",
+    };
+    let found = if replay.damage.is_some() { found.max(Level::Look) } else { found };
+    Verdict { level: diagnostics::level(found), text: text.into(), reasons }
 }
 
 /// The lines under the headline.
@@ -102,10 +108,8 @@ fn facts(report: &Report, replay: &Replay) -> Vec<(&'static str, String)> {
         facts.push(("Z", format!("{}, known to a factor of {:.3}", exponential(log_z), sd.exp())));
         if let Some(known) = report.known_log_z {
             let away = (log_z - known) / sd;
-            facts.push((
-                "known answer",
-                format!("{known}, {:.1} sd {}", away.abs(), if away > 0.0 { "below" } else { "above" }),
-            ));
+            let side = if away > 0.0 { "below" } else { "above" };
+            facts.push(("known answer", format!("{}, {:.1} sd {side}", compact(known, 10), away.abs())));
         }
     }
     facts.push(("status", clean(&format!("{}: {}", report.status, report.reason))));

@@ -30,9 +30,7 @@ impl Session {
     pub fn open(dir: &Path) -> Result<Self> {
         let (store, replay) = Store::open(dir)?;
         tell_torn(&replay);
-        let ledger = replay.ledger()?;
-        let prior = Parameters::of_header(ledger.header())?.prior()?;
-        Ok(Self { store, engine: Engine::from_ledger(prior, ledger)? })
+        Ok(Self { store, engine: engine(replay.ledger()?)? })
     }
 
     /// A new store for a problem.
@@ -50,7 +48,7 @@ impl Session {
         tell_torn(&replay);
         let ledger = replay.ledger()?;
         ledger.header().require_same(&problem.header(Some(ledger.header()))?)?;
-        let mut session = Self { store, engine: Engine::from_ledger(problem.prior.clone(), ledger)? };
+        let mut session = Self { store, engine: engine(ledger)? };
         session.change(&problem.settings)?;
         session.remember(problem)?;
         Ok(session)
@@ -88,8 +86,11 @@ impl Session {
         }
     }
 
-    /// Leaves the verdict for those who have no time to work it out.
-    pub fn remember_verdict(&mut self, trust: &Trust) -> Result<()> {
+    /// Leaves what was believed at the end of a run, and what the diagnostics make of it, for those who read the store: so that they
+    /// need not work it out again.
+    pub fn remember_end(&mut self, trust: &Trust) -> Result<()> {
+        let believed = self.engine.current()?.believed.clone();
+        self.remark(BELIEF, &believed)?;
         self.remark(VERDICT, trust)
     }
 
@@ -108,12 +109,19 @@ const COMMAND: &str = "likelihood: ";
 /// … and those on a known answer.
 const KNOWN: &str = "known log Z: ";
 
+/// … those on the belief at the end of a run,
+const BELIEF: &str = "belief: ";
 /// … and those on what the diagnostics say.
 const VERDICT: &str = "verdict: ";
 
 /// The last remark on a topic.
 fn remark<'a>(ledger: &'a Ledger, topic: &str) -> Option<&'a str> {
     ledger.notes().iter().rev().find_map(|note| note.strip_prefix(topic))
+}
+
+/// Whether a remark is one that only programs read.
+pub fn is_internal(note: &str) -> bool {
+    [BELIEF, VERDICT].iter().any(|topic| note.starts_with(topic))
 }
 
 /// The command that evaluated, if one did: its words.
@@ -144,9 +152,18 @@ pub fn peek(dir: &Path) -> Result<(Engine, Replay)> {
 /// As [`peek`], but of a damaged store the records that can be trusted: those before the damage, which the replay tells of.
 pub fn peek_before_damage(dir: &Path) -> Result<(Engine, Replay)> {
     let replay = Store::read(dir)?;
-    let ledger = replay.ledger()?;
+    Ok((engine(replay.ledger()?)?, replay))
+}
+
+/// The run that a ledger adds up to, reminded of the belief it ended with.
+fn engine(ledger: Ledger) -> Result<Engine> {
     let prior = Parameters::of_header(ledger.header())?.prior()?;
-    Ok((Engine::from_ledger(prior, ledger)?, replay))
+    let belief = remark(&ledger, BELIEF).and_then(|text| serde_json::from_str(text).ok());
+    let mut engine = Engine::from_ledger(prior, ledger)?;
+    if let Some(belief) = belief {
+        engine.recall(belief);
+    }
+    Ok(engine)
 }
 
 /// How a run stands, judged by its store alone; `None` when there is more to do.

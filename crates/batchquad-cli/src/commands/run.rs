@@ -110,9 +110,9 @@ fn first_look(engine: &Engine) -> usize {
 fn finish(session: &mut Session, stop: &Stop, dir: &Path, args: &RunArgs) -> Result<Exit> {
     let report = Report::new(&session.engine, Some(stop), dir)?;
     if let Some(trust) = &report.trust
-        && let Err(e) = session.remember_verdict(trust)
+        && let Err(e) = session.remember_end(trust)
     {
-        note(&format!("the verdict could not be kept in the store: {e:#}"));
+        note(&format!("what was found out could not be kept in the store: {e:#}"));
     }
     if args.json {
         print_json(&report)?;

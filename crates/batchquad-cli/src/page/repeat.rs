@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::words::{count, date};
 use crate::{
     problem::Parameters,
-    store::{command, known_log_z, settings_map},
+    store::{command, is_internal, known_log_z, settings_map},
 };
 
 /// Settings, versions, seed and command.
@@ -107,6 +107,8 @@ fn events(replay: &Replay) -> Vec<(String, String)> {
                 format!("settings changed: {}", list.join(", "))
             }
             Event::Imported { rows } => format!("{} imported", count(rows.len(), "evaluation", "evaluations")),
+            // Notes of the program to itself are for programs.
+            Event::Note { text } if is_internal(text) => continue,
             Event::Note { text } => text.clone(),
             _ => continue,
         };

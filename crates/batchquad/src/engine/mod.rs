@@ -48,6 +48,7 @@ pub struct Engine {
     ledger: Ledger,
     latent: BTreeMap<JobId, Vec<f64>>,
     last: Option<Believed>,
+    recalled: Option<Believed>,
     history: Vec<Round>,
     fallbacks: usize,
     current: OnceCell<Current>,
@@ -80,6 +81,7 @@ impl Engine {
             settings: read_settings(ledger.settings())?,
             latent: BTreeMap::new(),
             last: None,
+            recalled: None,
             history: Vec::new(),
             fallbacks: 0,
             current: OnceCell::new(),
@@ -187,6 +189,13 @@ impl Engine {
         self.settings.batch.min((self.settings.batch_growth * values as f64) as usize).max(1)
     }
 
+    /// Reminds the engine of a belief it came to earlier, so that its hyperparameters need not be searched for again. It counts only for the very values
+    /// and choices that it rests on, and then gives the same bits; any other is passed over.
+    pub fn recall(&mut self, belief: Believed) {
+        self.recalled = Some(belief);
+        self.current = OnceCell::new();
+    }
+
     /// The belief given all values so far, with its estimate of the evidence. Worked out once and kept until an event arrives.
     ///
     /// # Errors
@@ -214,14 +223,14 @@ impl Engine {
         let (model, options) = (self.settings.surrogate, self.settings.fit_options());
         let fingerprint = fingerprint(&self.settings, &nodes, &logs);
         let last = self.last.as_ref();
-        let kernel = last.map(|b| SquaredExponential::new(b.sigma2, b.lengthscales.clone())).transpose()?;
-        let known = last.filter(|b| b.fingerprint == fingerprint);
+        let known = [last, self.recalled.as_ref()].into_iter().flatten().find(|b| b.fingerprint == fingerprint);
+        let kernel = known.or(last).map(|b| SquaredExponential::new(b.sigma2, b.lengthscales.clone())).transpose()?;
         let searched = last.map_or(0, |b| b.searched);
         let search = nodes.len() <= CHEAP || 2 * nodes.len() >= 3 * searched;
         let (surrogate, at_bound, searched) = match (known, kernel) {
             (Some(b), Some(kernel)) => {
                 let known = Surrogate::with_kernel(model, measure, &nodes, &logs, kernel, options.jitter)?;
-                (known, b.repairs.lengthscale_at_bound, searched)
+                (known, b.repairs.lengthscale_at_bound, b.searched)
             }
             (_, kernel) => {
                 let starts = if search { options.starts } else { Vec::new() };

@@ -48,7 +48,7 @@ struct Model {
 pub fn compare(models: &[Compared<'_>]) -> Result<String> {
     let best = models.iter().max_by(|a, b| a.standing.probability.total_cmp(&b.standing.probability));
     let headline = best.map_or_else(String::new, |best| {
-        format!("{} has {:.1} % of the probability", clean(&best.name), 100.0 * best.standing.probability)
+        format!("{} is the most probable, with {:.1} %", clean(&best.name), 100.0 * best.standing.probability)
     });
     let row = |m: &Compared<'_>| Model {
         name: clean(&m.name),
@@ -83,7 +83,7 @@ pub fn compare(models: &[Compared<'_>]) -> Result<String> {
             (i as f64, (p - sd).max(0.0), p, (p + sd).min(1.0))
         }))
         .horizontal()
-        .style(2),
+        .colour(2),
     );
     let label = format!("Evidences of {}", count(models.len(), "model", "models"));
     let page = Page {

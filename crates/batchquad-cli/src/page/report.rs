@@ -120,7 +120,8 @@ fn facts(report: &Report, replay: &Replay) -> Vec<(&'static str, String)> {
         }
     }
     facts.push(("evaluations", evaluations));
-    if let Some(mass) = report.prior_mass_near_failures {
+    // The diagnostics have a sentence on it.
+    if let Some(mass) = report.prior_mass_near_failures.filter(|_| report.diagnosis.is_none()) {
         facts.push(("left out", format!("{:.2} % of the prior is nearest to points that failed", 100.0 * mass)));
     }
     let times = (duration(report.seconds_evaluating), duration(report.seconds_choosing));

@@ -65,7 +65,7 @@ fn a_report_shows_every_figure_and_works() {
 
     for id in ["convergence", "marginals", "corner", "calibration", "forecasts", "timeline"] {
         let drawn = browser.evaluate(&format!(
-            "(e => e && e.getBoundingClientRect().width > 300 && e.querySelectorAll('path').length > 3 && e.getAttribute('aria-label').length > 10)(document.getElementById('{id}'))"
+            "(e => e && e.getBoundingClientRect().width > 300 && e.querySelectorAll('path, rect').length > 5 && e.getAttribute('aria-label').length > 10)(document.getElementById('{id}'))"
         ));
         assert_eq!(drawn, true, "{id}");
     }
@@ -74,7 +74,7 @@ fn a_report_shows_every_figure_and_works() {
     // Values on hovering.
     assert!(browser.evaluate("document.querySelectorAll('svg title').length").as_u64().unwrap() > 100);
     let words = browser.evaluate("document.body.innerText");
-    let words = words.as_str().unwrap();
+    let words = words.as_str().unwrap().replace('\u{a0}', " ");
     for word in
         ["log Z =", "known answer", "failed", "max_evaluations = 48", "leave one out", "normal(mean 0.0, sd 1.0)"]
     {

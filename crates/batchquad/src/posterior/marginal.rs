@@ -280,7 +280,10 @@ impl Marginal {
             }
         }
         let total: f64 = terms.iter().map(|(_, p, _)| p).sum();
-        let outer = |i: usize| i < grid.len() / 20 || i > grid.len() - grid.len() / 20;
+        // Of what there is, which may end before the grid does.
+        let (first, last) = (terms.first().map_or(0, |t| t.0), terms.last().map_or(0, |t| t.0));
+        let rim = (last - first) / 20;
+        let outer = |i: usize| i < first + rim || i > last - rim;
         let average = |of: &dyn Fn(f64) -> f64| {
             let (mut sum, mut size, mut far) = (0.0, 0.0, 0.0);
             for (i, p, theta) in &terms {
@@ -292,7 +295,9 @@ impl Marginal {
             if far <= OUTER * size { sum / total } else { f64::NAN }
         };
         let mean = average(&|theta| theta);
-        Ok((mean, average(&|theta| (theta - mean).powi(2)).max(0.0).sqrt()))
+        let variance = average(&|theta| (theta - mean).powi(2));
+        // Not `max`, which would make a zero of what is not a number.
+        Ok((mean, if variance < 0.0 { 0.0 } else { variance.sqrt() }))
     }
 }
 

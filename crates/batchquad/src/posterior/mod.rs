@@ -17,6 +17,7 @@
 //! # Ok::<(), batchquad::Error>(())
 //! ```
 
+mod average;
 mod closed;
 mod comb;
 mod density;
@@ -27,23 +28,25 @@ mod joint;
 mod marginal;
 mod nearest;
 mod proposal;
+mod square;
 
 use std::cell::OnceCell;
 
 use serde::{Deserialize, Serialize};
 
-use self::{
-    closed::Closed,
-    density::{Density1, Density2},
-    frame::{Frame, Map},
-    proposal::{Sample, widened},
-};
 pub use self::{
+    average::{Average, average},
     draws::{Draws, Moments},
     expectation::Expectation,
     joint::{Joint, Surface},
     marginal::{Curve, Marginal},
     nearest::mass_nearest,
+};
+use self::{
+    closed::Closed,
+    density::{Density1, Density2},
+    frame::{Frame, Map},
+    proposal::{Sample, widened},
 };
 use crate::{
     error::{Error, Result},

@@ -81,7 +81,7 @@ pub fn report(engine: &Engine, replay: &Replay, store: &Path, known: Option<f64>
 }
 
 fn verdict(report: &Report, replay: &Replay) -> Verdict {
-    let mut reasons: Vec<String> = report.diagnosis.iter().flat_map(|d| diagnostics::reasons(d)).collect();
+    let mut reasons: Vec<String> = report.diagnosis.iter().flat_map(diagnostics::reasons).collect();
     if let Some(damage) = &replay.damage {
         reasons.push(format!("Record {} of the store is damaged; it and all after it are left out.", damage.record));
     }

@@ -155,7 +155,7 @@ fn shorten(spans: &mut [Span]) -> Vec<(f64, f64)> {
 /// Gives spans without a worker a free row, and names all rows in order.
 fn lanes(spans: &mut [Span]) -> Vec<String> {
     let mut named: Vec<String> = spans.iter().filter_map(|s| s.worker.clone()).collect();
-    named.sort_by(|a, b| natural(a).cmp(&natural(b)));
+    named.sort_by_key(|name| natural(name));
     named.dedup();
     let mut order: Vec<usize> = (0..spans.len()).filter(|&i| spans[i].worker.is_none()).collect();
     order.sort_by(|&a, &b| spans[a].start.total_cmp(&spans[b].start));

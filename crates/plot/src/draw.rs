@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use crate::{
     axis::Axis,
     contour::outlines,
-    layer::{Band, Bars, Density, Errors, Layer, Line, Points, Rule, Segments},
+    layer::Layer,
+    marks::{Band, Bars, Density, Errors, Line, Points, Rule, Segments},
     number::compact,
     scale::Scale,
     style::{Marker, Paint, Style},

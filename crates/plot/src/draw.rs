@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use crate::{
     axis::Axis,
     contour::outlines,
-    layer::{Band, Bars, Density, Errors, Layer, Line, Points, Rule, Segments},
+    layer::Layer,
+    marks::{Band, Bars, Density, Errors, Line, Points, Rule, Segments},
     number::compact,
     scale::Scale,
     style::{Marker, Paint, Style},
@@ -138,7 +139,10 @@ fn band(svg: &mut Svg, frame: &Frame<'_>, band: &Band) {
 fn points(svg: &mut Svg, frame: &Frame<'_>, points: &Points) {
     let placed: Vec<(usize, (f64, f64))> =
         points.points.iter().enumerate().filter_map(|(i, p)| Some((i, frame.at(*p)?))).collect();
-    if placed.len() > HOVER {
+    if placed.is_empty() {
+        return;
+    }
+    if points.cloud || placed.len() > HOVER {
         let all: Vec<(f64, f64)> = placed.iter().map(|p| p.1).collect();
         svg.add(marker(points.style, &all));
         return;

@@ -30,17 +30,18 @@ const MOVES: usize = 2;
 /// hyperparameters found in one frame serve in the next.
 const SETTLED: f64 = 0.1;
 
-/// The belief about `dim` parameters from latent points and their log-likelihoods; `last` makes it cheap.
+/// The belief about `dim` parameters from latent points and their log-likelihoods. The last belief that was recorded makes it cheap, and
+/// so does one that is recalled from an earlier reading of the same values.
 pub(super) fn believe(
     settings: &Settings,
     dim: usize,
     (rows, values): (&[Vec<f64>], &[f64]),
-    last: Option<&Believed>,
+    (last, recalled): (Option<&Believed>, Option<&Believed>),
 ) -> Result<Current> {
     let Nodes { points, log_values, merged, contradictory } = Nodes::new(rows, values)?;
     let data = Data { settings, dim, nodes: points, log_values };
     let fingerprint = fingerprint(settings, &data.nodes, &data.log_values);
-    let found = match last.filter(|b| b.fingerprint == fingerprint) {
+    let found = match [last, recalled].into_iter().flatten().find(|b| b.fingerprint == fingerprint) {
         Some(known) => data.recall(known)?,
         None => data.search(last)?,
     };

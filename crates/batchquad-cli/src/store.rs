@@ -4,135 +4,43 @@ use std::path::Path;
 
 use anyhow::Result;
 use batchquad::{
-    Engine, Error, Settings,
-    journal::{Applied, Event, Ledger, Replay, Store},
-    settings::OnFailure,
-    stop::{self, Status, Stop},
-    types::Outcome,
-};
-use serde_json::{Map, Value};
-
-use crate::{
-    output::note,
-    problem::{Parameters, Problem},
+    journal::{Event, Replay},
+    session::Session,
 };
 
-/// A store open for writing and the run that it adds up to.
-pub struct Session {
-    pub store: Store,
-    pub engine: Engine,
+use crate::{output::note, problem::Problem};
+
+/// Opens a store by itself: its header says what the problem is.
+pub fn open(dir: &Path) -> Result<Session> {
+    let (session, replay) = Session::open(dir)?;
+    tell_torn(&replay);
+    Ok(session)
 }
 
-impl Session {
-    /// Opens a store by itself: its header says what the problem is.
-    pub fn open(dir: &Path) -> Result<Self> {
-        let (store, replay) = Store::open(dir)?;
-        tell_torn(&replay);
-        let ledger = replay.ledger()?;
-        let prior = Parameters::of_header(ledger.header())?.prior()?;
-        Ok(Self { store, engine: Engine::from_ledger(prior, ledger)? })
-    }
-
-    /// A new store for a problem.
-    pub fn create(dir: &Path, problem: &Problem) -> Result<Self> {
-        let header = problem.header(None)?;
-        let store = Store::create(dir, &header)?;
-        let mut session = Self { store, engine: Engine::from_ledger(problem.prior.clone(), Ledger::new(header))? };
-        session.remember_command(problem)?;
-        Ok(session)
-    }
-
-    /// Opens the store of a problem; what the problem file has changed since, and may change, is recorded.
-    pub fn resume(dir: &Path, problem: &Problem) -> Result<Self> {
-        let (store, replay) = Store::open(dir)?;
-        tell_torn(&replay);
-        let ledger = replay.ledger()?;
-        ledger.header().require_same(&problem.header(Some(ledger.header()))?)?;
-        let mut session = Self { store, engine: Engine::from_ledger(problem.prior.clone(), ledger)? };
-        session.change(&problem.settings)?;
-        session.remember_command(problem)?;
-        Ok(session)
-    }
-
-    /// Records the settings that differ from those in force.
-    pub fn change(&mut self, settings: &Settings) -> Result<()> {
-        let old = settings_map(self.engine.settings())?;
-        let changes: Map<String, Value> =
-            settings_map(settings)?.into_iter().filter(|(key, value)| old.get(key) != Some(value)).collect();
-        if !changes.is_empty() {
-            self.record(&Event::Settings { changes })?;
-        }
-        Ok(())
-    }
-
-    /// Records an event and lets it count; what is known already is not recorded again.
-    pub fn record(&mut self, event: &Event) -> Result<Applied> {
-        if self.engine.ledger().judge(event)? == Applied::Repeated {
-            return Ok(Applied::Repeated);
-        }
-        self.store.append(event)?;
-        Ok(self.engine.apply(event)?)
-    }
-
-    /// A remark of who evaluated: no part of the problem's identity, because a script that was moved is the same likelihood.
-    fn remember_command(&mut self, problem: &Problem) -> Result<()> {
-        let Some(spec) = &problem.likelihood else { return Ok(()) };
-        let text = format!("likelihood: {}", serde_json::to_string(&spec.command)?);
-        let known = self.engine.ledger().notes().iter().rfind(|n| n.starts_with("likelihood: "));
-        if known != Some(&text) {
-            self.record(&Event::Note { text })?;
-        }
-        Ok(())
-    }
+/// A new store for a problem.
+pub fn create(dir: &Path, problem: &Problem) -> Result<Session> {
+    let mut session = Session::create(dir, &problem.plan()?)?;
+    remember_command(&mut session, problem)?;
+    Ok(session)
 }
 
-/// A run read from a store without locking it, also while another process writes.
-pub fn peek(dir: &Path) -> Result<(Engine, Replay)> {
-    let replay = Store::read(dir)?;
-    if let Some(damage) = &replay.damage {
-        let (record, reason) = (damage.record, damage.reason.clone());
-        return Err(Error::StoreDamaged { path: dir.into(), record, reason }.into());
-    }
-    let ledger = replay.ledger()?;
-    let prior = Parameters::of_header(ledger.header())?.prior()?;
-    Ok((Engine::from_ledger(prior, ledger)?, replay))
+/// Opens the store of a problem; what the problem file has changed since, and may change, is recorded.
+pub fn resume(dir: &Path, problem: &Problem) -> Result<Session> {
+    let (mut session, replay) = Session::resume(dir, &problem.plan()?)?;
+    tell_torn(&replay);
+    remember_command(&mut session, problem)?;
+    Ok(session)
 }
 
-/// How a run stands, judged by its store alone; `None` when there is more to do.
-pub fn standing(engine: &Engine) -> Option<Stop> {
-    if let Some(stop) = aborted(engine) {
-        return Some(stop);
+/// A remark of who evaluated: no part of the problem's identity, because a script that was moved is the same likelihood.
+fn remember_command(session: &mut Session, problem: &Problem) -> Result<()> {
+    let Some(spec) = &problem.likelihood else { return Ok(()) };
+    let text = format!("likelihood: {}", serde_json::to_string(&spec.command)?);
+    let known = session.engine.ledger().notes().iter().rfind(|n| n.starts_with("likelihood: "));
+    if known != Some(&text) {
+        session.keep(&Event::Note { text })?;
     }
-    if engine.ledger().pending().next().is_some() {
-        return None;
-    }
-    let stop = stop::check(engine, &batchquad::run::rounds(engine), 0.0)?;
-    match engine.current() {
-        Ok(_) => Some(stop),
-        Err(e) => Some(Stop { status: Status::Failed, reason: format!("{}; {e}", stop.reason) }),
-    }
-}
-
-/// The failure that ended a run whose failures are to end it.
-pub fn aborted(engine: &Engine) -> Option<Stop> {
-    if engine.settings().on_failure != OnFailure::Abort {
-        return None;
-    }
-    engine.ledger().entries().find_map(|entry| match &entry.answer.as_ref()?.outcome {
-        Outcome::Failed { kind, message } => {
-            let reason = format!("evaluation {} failed ({kind}): {message}", entry.job.id);
-            Some(Stop { status: Status::Failed, reason })
-        }
-        Outcome::Value(_) => None,
-    })
-}
-
-/// Settings as they stand in a header.
-pub fn settings_map(settings: &Settings) -> Result<Map<String, Value>> {
-    match serde_json::to_value(settings)? {
-        Value::Object(map) => Ok(map),
-        other => anyhow::bail!("the settings are {other}, expected a table"),
-    }
+    Ok(())
 }
 
 fn tell_torn(replay: &Replay) {

@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 /// The parts from the bottom up: a part may use those of its own row and of the rows before it.
-const ROWS: [&[&str]; 10] = [
+const ROWS: [&[&str]; 11] = [
     &["error", "points", "types"],
     &["linalg", "triangular", "simd", "pairs", "optim", "rng"],
     &["kernel", "measure", "prior", "warp", "jets"],
@@ -15,6 +15,7 @@ const ROWS: [&[&str]; 10] = [
     &["settings", "nodes"],
     &["engine", "stop"],
     &["run"],
+    &["session"],
 ];
 
 /// Parts on the impure side: they know the words at the bottom and nothing else.

@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use batchquad::{compare::Standing, estimate::Estimate};
+use batchquad::{compare::Standing, estimate::Estimate, session::peek};
 use serde::Serialize;
 
 use crate::{
     exit::Exit,
     output::{plus_minus, print, print_json, table},
-    store::peek,
 };
 
 /// A line of the comparison.

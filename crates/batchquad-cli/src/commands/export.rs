@@ -3,9 +3,9 @@
 use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Result;
-use batchquad::{evaluate::clean, types::Outcome};
+use batchquad::{evaluate::clean, session::peek, types::Outcome};
 
-use crate::{exit::Exit, store::peek};
+use crate::exit::Exit;
 
 pub fn export(store: &Path) -> Result<Exit> {
     let (engine, _) = peek(store)?;

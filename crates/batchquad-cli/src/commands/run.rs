@@ -6,7 +6,8 @@ use anyhow::Result;
 use batchquad::{
     Engine,
     evaluate::{CommandEvaluator, Evaluator},
-    run::{Progress, Run},
+    run::{Progress, Run, aborted, hopeless},
+    session::Session,
     stop::{Status, Stop},
     types::Outcome,
 };
@@ -19,7 +20,7 @@ use crate::{
     progress::Display,
     report::Report,
     signals::Signals,
-    store::{Session, aborted},
+    store,
 };
 
 /// How long a step waits before it looks for signals and redraws.
@@ -35,7 +36,7 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
         .map_err(|e| within("likelihood", e).of(&args.problem))?;
     let signals = Signals::listen(evaluator.interrupt())?;
     let dir = args.store.clone().unwrap_or_else(|| default_store(&args.problem));
-    let Session { mut store, mut engine } = open(&dir, &problem, args)?;
+    let Session { mut record, mut engine } = open(&dir, &problem, args)?;
     let stop = match aborted(&engine) {
         Some(stop) => {
             note("set on_failure to \"exclude\" or \"as-zero\" to go on, or give its value to `batchquad tell`");
@@ -43,7 +44,7 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
         }
         None => {
             let mut display = Display::new(&engine, args.quiet);
-            let stop = drive(&mut Run::new(&mut engine, &mut evaluator, &mut store)?, &signals, &mut display);
+            let stop = drive(&mut Run::new(&mut engine, &mut evaluator, record.as_mut())?, &signals, &mut display);
             display.finish();
             stop?
         }
@@ -55,7 +56,7 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
 /// The store of the problem: the one that is there, or a new one.
 fn open(dir: &Path, problem: &Problem, args: &RunArgs) -> Result<Session> {
     if batchquad::journal::Store::exists(dir) {
-        let session = Session::resume(dir, problem)?;
+        let session = store::resume(dir, problem)?;
         if !args.quiet {
             let done = session.engine.ledger().entries().filter(|e| !e.is_pending()).count();
             note(&format!("resuming {} with {done} evaluations", dir.display()));
@@ -67,7 +68,7 @@ fn open(dir: &Path, problem: &Problem, args: &RunArgs) -> Result<Session> {
             BadInput(format!("there is no store at {}, expected one because of --resume", dir.display())).into()
         );
     }
-    Session::create(dir, problem)
+    store::create(dir, problem)
 }
 
 /// Advances the run to its end, or until it is interrupted.
@@ -84,9 +85,8 @@ fn drive(run: &mut Run<'_>, signals: &Signals, display: &mut Display) -> Result<
             Ok(Progress::Done(stop)) => return Ok(stop),
             Ok(Progress::Told { outcome: Outcome::Failed { message, .. }, .. }) => {
                 failed_in_a_row += 1;
-                if failed_in_a_row >= first_look(run.engine()) && run.engine().ledger().values().next().is_none() {
-                    let reason = format!("all {failed_in_a_row} evaluations so far failed, the last one: {message}");
-                    run.finish_early(Stop { status: Status::Failed, reason });
+                if let Some(stop) = hopeless(run.engine(), failed_in_a_row, &message) {
+                    run.finish_early(stop);
                 }
             }
             Ok(Progress::Told { .. }) => failed_in_a_row = 0,
@@ -99,11 +99,6 @@ fn drive(run: &mut Run<'_>, signals: &Signals, display: &mut Display) -> Result<
         }
         display.update(run);
     }
-}
-
-/// So many failures and no value at all: a mistake in the command, not in the points.
-fn first_look(engine: &Engine) -> usize {
-    engine.initial_size().max(engine.settings().batch)
 }
 
 fn finish(engine: &Engine, stop: &Stop, dir: &Path, known_log_z: Option<f64>, args: &RunArgs) -> Result<Exit> {

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use batchquad::{
     journal::Holder,
+    run::aborted,
+    session::peek,
     stop::{Status, Stop},
     types::Outcome,
 };
@@ -14,7 +16,6 @@ use crate::{
     cli::StoreArgs,
     exit::Exit,
     output::{facts, plus_minus, print, print_json},
-    store::{aborted, peek},
 };
 
 pub fn status(args: &StoreArgs) -> Result<Exit> {

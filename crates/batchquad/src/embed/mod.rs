@@ -11,7 +11,7 @@ mod se_sums;
 
 pub(crate) use se_sums::{kernel_sums, mean_jets, product_sums};
 
-pub(crate) use se_gaussian::{chain_quadratic, product_mul};
+pub(crate) use se_gaussian::{Product, chain_quadratic, product_mul};
 
 use crate::{error::Result, kernel::Kernel, linalg::Matrix, points::Points};
 

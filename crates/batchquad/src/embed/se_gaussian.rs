@@ -58,6 +58,7 @@ fn power_variance(kernel: &SquaredExponential, power: f64, a: &Gaussian, b: &Gau
 }
 
 /// `Pᵢⱼ = σ⁴ |I + 2SΛ⁻¹|^{−½} exp(−¼ (xᵢ−xⱼ)ᵀΛ⁻¹(xᵢ−xⱼ) − ½ (ν−b)ᵀ(Λ/2+S)⁻¹(ν−b))`, `ν = ½(xᵢ+xⱼ)`.
+#[derive(Debug)]
 pub(crate) struct Product {
     log_scale: f64,
     half: Vec<f64>,
@@ -79,6 +80,11 @@ impl Product {
     pub(crate) fn coordinates(&self, points: &Points) -> (Columns, Columns) {
         let centred = |x: &[f64], k: usize| x[k] - self.centre[k];
         (Columns::scaled(points, &self.half), whitened(points, &self.factor, 8.0_f64.sqrt(), centred))
+    }
+
+    /// `(Λ/2 + S)⁻¹ v`.
+    pub(crate) fn solve(&self, v: &[f64]) -> Vec<f64> {
+        self.factor.solve_vec(v)
     }
 
     pub(crate) fn form<'a>(&self, x: &'a (Columns, Columns), y: &'a (Columns, Columns)) -> PairForm<'a> {

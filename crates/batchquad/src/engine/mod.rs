@@ -21,7 +21,7 @@ use crate::{
     measure::{Gaussian, Mixture},
     nodes::Nodes,
     points::Points,
-    posterior::mass_nearest,
+    posterior::{Posterior, mass_nearest},
     prior::Prior,
     rng::job_seed,
     settings::{OnFailure, Settings, initial_size},
@@ -197,6 +197,14 @@ impl Engine {
         }
         let current = self.believe()?;
         Ok(self.current.get_or_init(|| current))
+    }
+
+    /// What the belief given all values so far says about the parameters.
+    ///
+    /// # Errors
+    /// As [`Engine::current`].
+    pub fn posterior(&self) -> Result<Posterior<'_>> {
+        Posterior::new(&self.current()?.surrogate, &self.prior, self.seed())
     }
 
     fn believe(&self) -> Result<Current> {

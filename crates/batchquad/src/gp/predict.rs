@@ -75,6 +75,20 @@ impl Gp {
         }))
     }
 
+    /// Posterior mean at each point, to the same bits as [`Gp::predict`]. Cost: `n` a point.
+    ///
+    /// # Errors
+    /// [`crate::Error::Length`] for points of another dimension.
+    pub fn mean(&self, x: &Points) -> Result<Vec<f64>> {
+        require_dims(self.kernel.dim(), &[("points", x.dim())])?;
+        let part = |flat: &[f64]| -> Result<Vec<f64>> {
+            let cross = self.cross(&self.kernel.whiten(&Points::new(x.dim(), flat.to_vec())?));
+            Ok((0..cross.cols()).map(|j| dot(&self.weights, cross.col(j))).collect())
+        };
+        let parts: Vec<Vec<f64>> = x.as_slice().par_chunks(CHUNK * x.dim()).map(part).collect::<Result<_>>()?;
+        Ok(parts.concat())
+    }
+
     fn predict_chunk(&self, x: &Points, order: Order) -> Prediction {
         let white = self.kernel.whiten(x);
         let cross = self.cross(&white);

@@ -136,6 +136,11 @@ impl Gaussian {
         self.factor.half_solve_vec(&centred)
     }
 
+    /// Row `k` of `L`.
+    pub(crate) fn lower_row(&self, k: usize) -> Vec<f64> {
+        (0..self.dim()).map(|j| if j <= k { self.factor.lower().get(k, j) } else { 0.0 }).collect()
+    }
+
     /// `log |L|`.
     pub(crate) fn half_log_det(&self) -> f64 {
         0.5 * self.factor.log_det()

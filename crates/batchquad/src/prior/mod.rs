@@ -95,6 +95,22 @@ impl Block {
     }
 }
 
+/// How one parameter hangs on the latent coordinates.
+#[derive(Debug)]
+pub(crate) enum Axis<'a> {
+    /// An increasing function of the latent coordinate with the parameter's own number.
+    Scalar(&'a Distribution),
+    /// `shift + row·u`.
+    Affine {
+        /// One factor for each latent coordinate.
+        row: Vec<f64>,
+        /// The parameter at `u = 0`.
+        shift: f64,
+    },
+    /// Some function of several latent coordinates.
+    Coupled,
+}
+
 impl Prior {
     /// Independent parameters, each with its own distribution.
     ///
@@ -273,6 +289,27 @@ impl Prior {
             coordinates.extend(self.to_theta(u)?);
         }
         Points::new(self.dim(), coordinates)
+    }
+
+    /// How parameter `k` hangs on the latent coordinates.
+    pub(crate) fn axis(&self, k: usize) -> Axis<'_> {
+        let mut first = 0;
+        for block in &self.blocks {
+            let d = block.dim();
+            if k < first + d {
+                return match block {
+                    Block::Scalar(distribution) => Axis::Scalar(distribution),
+                    Block::Normal(normal) => {
+                        let mut row = vec![0.0; self.dim()];
+                        row[first..first + d].copy_from_slice(&normal.row(k - first));
+                        Axis::Affine { row, shift: normal.mean()[k - first] }
+                    }
+                    Block::Cube { .. } => Axis::Coupled,
+                };
+            }
+            first += d;
+        }
+        Axis::Coupled
     }
 
     /// The blocks with their names and their part of a vector.

@@ -70,6 +70,11 @@ impl MultivariateNormal {
         self.gaussian.dim()
     }
 
+    /// Row `k` of `L`.
+    pub(super) fn row(&self, k: usize) -> Vec<f64> {
+        self.gaussian.lower_row(k)
+    }
+
     /// `mean + L u`, kept finite. Cost: `d²`.
     pub(super) fn theta(&self, u: &[f64]) -> Vec<f64> {
         self.gaussian.map_standard(u).iter().map(|v| v.clamp(f64::MIN, f64::MAX)).collect()

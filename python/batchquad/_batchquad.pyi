@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __version__: str
+__all__ = ["Belief", "Marginal", "Prior", "Session", "__version__", "check_distribution", "clean", "compare", "reference_run"]
 
 _Array = NDArray[np.float64]
 _Asked = tuple[int, _Array, int]

@@ -12,9 +12,13 @@ def adopt(given: Any) -> tuple[Any, Callable[[], None]]:
     options = {**getattr(given, "_kwargs", {}), "pure": False, "retries": 0}
     executor = client.get_executor(**options)
 
-    # Lambdas travel by value: the scheduler need not have this package.
-    allow: Any = lambda dask_scheduler, n: (dask_scheduler.allowed_failures, setattr(dask_scheduler, "allowed_failures", n))  # noqa: E731
-    before, _ = client.run_on_scheduler(allow, n=0)
+    def allow(dask_scheduler: Any, n: int) -> int:
+        before: int = dask_scheduler.allowed_failures
+        dask_scheduler.allowed_failures = n
+        return before
+
+    # A function inside a function travels by value: the scheduler need not have this package.
+    before = client.run_on_scheduler(allow, n=0)
 
     def restore() -> None:
         try:
@@ -27,4 +31,5 @@ def adopt(given: Any) -> tuple[Any, Callable[[], None]]:
 
 def threads(executor: Any) -> int:
     """How many tasks the cluster runs at the same time, as it is now."""
-    return max(1, sum(executor._client.nthreads().values()))
+    running: int = sum(executor._client.nthreads().values())
+    return max(1, running)

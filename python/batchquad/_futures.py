@@ -39,16 +39,18 @@ class Futures:
     ) -> None:
         self._make: Callable[[], Executor] | None = None
         self._restore: Callable[[], None] = lambda: None
+        #: Made here, and so to be ended here.
+        self._owned: Executor | None = None
         if _is_dask(executor):
             from ._dask import adopt
 
             executor, self._restore = adopt(executor)
         elif not hasattr(executor, "submit") and callable(executor):
             self._make, executor = executor, executor()
+            self._owned = executor
         if not hasattr(executor, "submit"):
             raise InvalidInput(f"executor is {executor!r}, expected a number of processes, an Executor or None")
         self._executor: Executor = executor
-        self._owned: Executor | None = None
         self._function, self._names, self._timeout = function, names, timeout
         self._given_workers, self._batch = workers, batch
         self._queue: deque[Task] = deque()
@@ -110,7 +112,7 @@ class Futures:
         self._running.clear()
         self._late.clear()
         if self._owned is not None:
-            self._owned.shutdown(wait=False, cancel_futures=True)
+            self._owned.shutdown(wait=False)
             self._owned = None
         self._restore()
         self._restore = lambda: None

@@ -75,8 +75,8 @@ def plot_evaluations(result: Result, names: Sequence[str] | None, figure: Figure
     finite, failed = np.isfinite(values), table["status"] == "failed"
     zero = (table["status"] == "value") & ~finite
     # Far below the best, differences mean nothing for the integral; they would use up the colours.
-    floor = np.max(values[finite], initial=-np.inf) - 20.0
-    shade = np.maximum(values[finite], floor)
+    floor = max(np.max(values[finite], initial=-np.inf) - 20.0, np.min(values[finite], initial=np.inf)) if finite.any() else 0.0
+    height = np.where(finite, np.maximum(values, floor), floor)
     grid = _grid(len(chosen), figure)
     figure = grid[0][0].figure
     points: Any = None
@@ -84,16 +84,13 @@ def plot_evaluations(result: Result, names: Sequence[str] | None, figure: Figure
         for column in range(row + 1):
             axes, first = grid[row][column], chosen[column]
             x = table[first]
-            y = values if row == column else table[second]
-            lowest = np.min(shade, initial=np.inf)
-            at = lambda mask: np.full(mask.sum(), lowest) if row == column else y[mask]  # noqa: B023, E731
-            axes.scatter(x[zero], at(zero), marker="x", s=18, color=_PALE, linewidths=1)
-            axes.scatter(x[failed], at(failed), marker="x", s=18, color=_BAD, linewidths=1)
-            vertical = shade if row == column else y[finite]
-            points = axes.scatter(x[finite], vertical, c=shade, s=14, cmap="viridis", linewidths=0)
+            y = height if row == column else table[second]
+            for mask, colour in [(zero, _PALE), (failed, _BAD)]:
+                axes.scatter(x[mask], y[mask], marker="x", s=18, color=colour, linewidths=1)
+            points = axes.scatter(x[finite], y[finite], c=height[finite], s=14, cmap="viridis", linewidths=0)
             if row == column:
                 axes.yaxis.tick_right()
-    if points is not None and shade.size:
+    if points is not None and finite.any():
         bar = figure.colorbar(points, ax=[axes for line in grid for axes in line if axes is not None], shrink=0.6, pad=0.1)
         bar.set_label("log-likelihood")
     _label(grid, chosen)

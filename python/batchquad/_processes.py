@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Sequence
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
+from typing import Any
 
 from ._errors import ExecutorError, InvalidInput
 from ._evaluate import Task
@@ -28,7 +29,7 @@ class Lane:
 
     def __init__(self, function: LogLikelihood, names: Sequence[str] | None, others: list[Lane]) -> None:
         # Forked, functions need not be picklable: lambdas, closures and notebooks work.
-        context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+        context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
         self.pipe, theirs = context.Pipe()
         inherited = [lane.pipe for lane in others] + [self.pipe] if context.get_start_method() == "fork" else []
         self.process: BaseProcess = context.Process(

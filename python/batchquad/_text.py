@@ -47,7 +47,9 @@ def facts(rows: list[tuple[str, str]]) -> str:
 
 def html_table(header: list[str] | None, rows: list[list[str]]) -> str:
     """A table for notebooks; every cell is text, whatever it holds."""
-    cells = lambda tag, row: "".join(f"<{tag}>{html.escape(clean(cell))}</{tag}>" for cell in row)  # noqa: E731
-    head = f"<thead><tr>{cells('th', header)}</tr></thead>" if header else ""
-    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
-    return f"<table>{head}<tbody>{body}</tbody></table>"
+    head = f"<thead>{_html_row('th', header)}</thead>" if header else ""
+    return f"<table>{head}<tbody>{''.join(_html_row('td', row) for row in rows)}</tbody></table>"
+
+
+def _html_row(tag: str, cells: list[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{html.escape(clean(cell))}</{tag}>' for cell in cells)}</tr>"

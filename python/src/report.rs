@@ -4,7 +4,10 @@ use batchquad::{Engine, Result, journal::Entry, run::rounds, types::Outcome};
 use serde_json::{Value, json};
 
 /// Evaluations answered, allowed and failed, and log Z with its sd as last believed.
-pub(crate) fn progress(engine: &Engine) -> (usize, usize, usize, Option<(f64, f64)>) {
+pub(crate) type Progress = (usize, usize, usize, Option<(f64, f64)>);
+
+/// How far a run is.
+pub(crate) fn progress(engine: &Engine) -> Progress {
     let answered = |entry: &&Entry| !entry.is_pending();
     let ledger = engine.ledger();
     let done = ledger.entries().filter(answered).count() + ledger.imported().len();

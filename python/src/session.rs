@@ -167,6 +167,7 @@ impl Session {
 
     /// Records that there is no value, and why.
     #[pyo3(signature = (id, kind, message, attempt=1, seconds=0.0, worker=None))]
+    #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn fail(
         &self,
         py: Python<'_>,
@@ -237,7 +238,7 @@ impl Session {
     }
 
     /// How far the run is: evaluations answered, allowed and failed, and log Z with its sd as last believed.
-    fn progress(&self, py: Python<'_>) -> PyResult<(usize, usize, usize, Option<(f64, f64)>)> {
+    fn progress(&self, py: Python<'_>) -> PyResult<report::Progress> {
         self.quick(py, |session| Ok(report::progress(&session.engine)))
     }
 

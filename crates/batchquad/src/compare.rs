@@ -21,7 +21,7 @@ pub struct Standing {
 }
 
 /// Points of the average over the evidences.
-const DRAWS: usize = 1 << 14;
+pub(crate) const DRAWS: usize = 1 << 14;
 
 /// Bayes factors against the best of several models and posterior model probabilities, from `(log Z, sd)` of each.
 ///
@@ -31,29 +31,14 @@ const DRAWS: usize = 1 << 14;
 /// # Errors
 /// [`Error::Length`] without models, [`Error::Invalid`] for a `log Z` that is not finite or an sd that is negative or not finite.
 pub fn compare(evidences: &[(f64, f64)]) -> Result<Vec<Standing>> {
-    if evidences.is_empty() {
-        return Err(Error::length("list of models", 1, 0));
-    }
-    for (i, (log_z, sd)) in evidences.iter().enumerate() {
-        require_finite(&format!("log_z of model {i}"), *log_z)?;
-        if !(sd.is_finite() && *sd >= 0.0) {
-            return Err(Error::invalid(format!("log_z_sd of model {i}"), sd, "a finite number >= 0"));
-        }
-    }
-    let best = (1..evidences.len()).fold(0, |b, i| if evidences[i].0 > evidences[b].0 { i } else { b });
-    let (top, top_sd) = evidences[best];
     let mut sums = vec![(0.0, 0.0); evidences.len()];
-    for u in InitialDesign::Sobol.latent(evidences.len(), DRAWS, 0)?.rows() {
-        let logs: Vec<f64> =
-            evidences.iter().zip(u).map(|((log_z, sd), u)| log_z - top - 0.5 * sd * sd + sd * u).collect();
-        let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let shares: Vec<f64> = logs.iter().map(|l| (l - largest).exp()).collect();
-        let total: f64 = shares.iter().sum();
-        for (sum, share) in sums.iter_mut().zip(shares) {
-            let p = share / total;
+    over_evidences(evidences, |_, probabilities| {
+        for (sum, p) in sums.iter_mut().zip(probabilities) {
             *sum = (sum.0 + p, sum.1 + p * p);
         }
-    }
+    })?;
+    let best = (1..evidences.len()).fold(0, |b, i| if evidences[i].0 > evidences[b].0 { i } else { b });
+    let (top, top_sd) = evidences[best];
     let standing = |i: usize, (log_z, sd): (f64, f64)| {
         let (mean, square) = (sums[i].0 / DRAWS as f64, sums[i].1 / DRAWS as f64);
         Standing {
@@ -64,6 +49,33 @@ pub fn compare(evidences: &[(f64, f64)]) -> Result<Vec<Standing>> {
         }
     };
     Ok(evidences.iter().enumerate().map(|(i, e)| standing(i, *e)).collect())
+}
+
+/// Visits [`DRAWS`] equally likely states of the evidences: for each model how many standard deviations its `log Z` is off, and its
+/// probability then.
+///
+/// # Errors
+/// As [`compare`].
+pub(crate) fn over_evidences(evidences: &[(f64, f64)], mut visit: impl FnMut(&[f64], &[f64])) -> Result<()> {
+    if evidences.is_empty() {
+        return Err(Error::length("list of models", 1, 0));
+    }
+    for (i, (log_z, sd)) in evidences.iter().enumerate() {
+        require_finite(&format!("log_z of model {i}"), *log_z)?;
+        if !(sd.is_finite() && *sd >= 0.0) {
+            return Err(Error::invalid(format!("log_z_sd of model {i}"), sd, "a finite number >= 0"));
+        }
+    }
+    let top = evidences.iter().map(|(log_z, _)| *log_z).fold(f64::NEG_INFINITY, f64::max);
+    for u in InitialDesign::Sobol.latent(evidences.len(), DRAWS, 0)?.rows() {
+        let logs: Vec<f64> =
+            evidences.iter().zip(u).map(|((log_z, sd), u)| log_z - top - 0.5 * sd * sd + sd * u).collect();
+        let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let shares: Vec<f64> = logs.iter().map(|l| (l - largest).exp()).collect();
+        let total: f64 = shares.iter().sum();
+        visit(u, &shares.iter().map(|share| share / total).collect::<Vec<_>>());
+    }
+    Ok(())
 }
 
 #[cfg(test)]

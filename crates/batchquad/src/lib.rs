@@ -17,6 +17,7 @@ pub mod acquire;
 pub mod bq;
 pub mod compare;
 pub mod design;
+pub mod diagnostics;
 pub mod embed;
 pub mod engine;
 pub mod error;

@@ -14,6 +14,7 @@ const ROWS: [&[&str]; 11] = [
     &["select"],
     &["settings", "nodes"],
     &["engine", "stop"],
+    &["diagnostics"],
     &["run"],
     &["session"],
 ];

@@ -12,4 +12,5 @@ pub mod runs;
 pub mod stats;
 pub mod table;
 pub mod trace;
+pub mod verdicts;
 pub mod zoo;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use batchquad::{Settings, select::BatchRule};
 use clap::{Args, Parser, Subcommand};
-use experiments::{branin, efficiency, penalisation, problems::Choice, runs::Workshop, zoo};
+use experiments::{branin, efficiency, penalisation, problems::Choice, runs::Workshop, verdicts, zoo};
 use serde_json::Value;
 
 #[derive(Parser)]
@@ -36,6 +36,11 @@ enum Experiment {
     },
     /// |Δ log Z| over shapes beyond the paper's.
     Zoo {
+        #[command(flatten)]
+        common: Common,
+    },
+    /// How often the diagnostics' verdict is right.
+    Verdicts {
         #[command(flatten)]
         common: Common,
     },
@@ -100,6 +105,10 @@ fn main() -> Result<()> {
         }
         Experiment::Zoo { common } => {
             print!("{}", zoo::run(&common.settings()?, common.runs, common.seed, &common.workshop("zoo"))?);
+        }
+        Experiment::Verdicts { common } => {
+            let workshop = common.workshop("verdicts");
+            print!("{}", verdicts::run(&common.settings()?, common.runs, common.seed, &workshop)?);
         }
         Experiment::Penalisation { out } => {
             std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;

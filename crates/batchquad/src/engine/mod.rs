@@ -208,9 +208,9 @@ impl Engine {
     }
 
     fn believe(&self) -> Result<Current> {
-        let (rows, values) = self.data()?;
+        let (rows, values) = self.data(None)?;
         let Nodes { points: nodes, log_values: logs, merged, contradictory } = Nodes::new(&rows, &values)?;
-        let measure: Mixture = Gaussian::standard(self.prior.dim())?.into();
+        let measure = self.measure()?;
         let (model, options) = (self.settings.surrogate, self.settings.fit_options());
         let fingerprint = fingerprint(&self.settings, &nodes, &logs);
         let last = self.last.as_ref();
@@ -253,14 +253,28 @@ impl Engine {
         Ok(Current { surrogate, estimate, believed })
     }
 
-    /// Latent coordinates with their log-likelihoods: imported rows first, then jobs by id.
-    fn data(&self) -> Result<(Vec<Vec<f64>>, Vec<f64>)> {
+    /// What is integrated against: the prior in latent coordinates.
+    fn measure(&self) -> Result<Mixture> {
+        Ok(Gaussian::standard(self.prior.dim())?.into())
+    }
+
+    /// The belief that the hyperparameters recorded with a batch give to all that was asked before job `first`.
+    pub(crate) fn belief_before(&self, first: JobId, believed: &Believed) -> Result<Surrogate> {
+        let (rows, values) = self.data(Some(first))?;
+        let nodes = Nodes::new(&rows, &values)?;
+        let kernel = SquaredExponential::new(believed.sigma2, believed.lengthscales.clone())?;
+        let (model, jitter) = (self.settings.surrogate, self.settings.fit_options().jitter);
+        Surrogate::with_kernel(model, self.measure()?, &nodes.points, &nodes.log_values, kernel, jitter)
+    }
+
+    /// Latent coordinates with their log-likelihoods: imported rows first, then jobs by id, up to one if that is named.
+    fn data(&self, before: Option<JobId>) -> Result<(Vec<Vec<f64>>, Vec<f64>)> {
         let (mut rows, mut logs) = (Vec::new(), Vec::new());
         for row in self.ledger.imported() {
             rows.push(self.prior.to_latent(&row.theta)?);
             logs.push(row.log_likelihood.get());
         }
-        for entry in self.ledger.entries() {
+        for entry in self.ledger.entries().take_while(|entry| before.is_none_or(|id| entry.job.id < id)) {
             let value = match entry.answer.as_ref().map(|told| &told.outcome) {
                 Some(Outcome::Value(value)) => *value,
                 Some(Outcome::Failed { .. }) if self.settings.on_failure == OnFailure::AsZero => f64::NEG_INFINITY,

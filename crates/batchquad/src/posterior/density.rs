@@ -6,8 +6,8 @@ use crate::{
     prior::normal,
 };
 
-/// The rounding of a sum of terms of size one: that of the weights, of the exponentials and of the teeth.
-const ROUNDING: f64 = 16.0 * f64::EPSILON;
+/// The rounding of a sum of terms of size one, each a product of a few numbers that are rounded themselves.
+const ROUNDING: f64 = 4.0 * f64::EPSILON;
 
 /// A density on the line: `Σ wᵢ N(t; cᵢ, s²)` over combs of equal Gaussians, and a few Gaussians beside them.
 #[derive(Debug, Clone)]
@@ -23,13 +23,16 @@ pub(super) struct Density1 {
 }
 
 impl Density1 {
-    /// The density at `t`; what rounding has made of the combs is left out where it is no more than rounding. Cost: 180
-    /// exponentials a comb.
+    /// The density at `t`. Cost: 180 exponentials a comb.
     pub(super) fn at(&self, t: f64) -> f64 {
         let combs: f64 = self.combs.iter().map(|(sd, line)| line.density(t / sd) / sd).sum();
-        let combs = if combs.abs() <= ROUNDING * self.sizes / self.grain() { 0.0 } else { combs };
         let bell = |(w, mean, sd): &(f64, f64, f64)| w * normal::log_density((t - mean) / sd).exp() / sd;
         (combs + self.bells.iter().map(bell).sum::<f64>()) / self.total
+    }
+
+    /// How far from the truth rounding may take the density where terms of both signs cancel.
+    pub(super) fn rounding(&self) -> f64 {
+        ROUNDING * self.sizes / (self.total * self.grain())
     }
 
     /// The mass below `t`.
@@ -168,15 +171,12 @@ impl Density2 {
     /// exponentials a comb.
     pub(super) fn on(&self, first: &[f64], second: &[f64]) -> Vec<f64> {
         let mut out = Vec::with_capacity(first.len() * second.len());
-        let grain = self.combs.iter().map(|(lower, _)| lower.determinant()).fold(f64::INFINITY, f64::min);
-        let rounding = ROUNDING * self.sizes / grain;
         for &s in first {
             let cuts: Vec<(&Lower, Line)> =
                 self.combs.iter().map(|(lower, plane)| (lower, plane.cut(lower.whiten(s, 0.0).0))).collect();
             for &t in second {
                 let combs: f64 =
                     cuts.iter().map(|(lower, line)| line.density(lower.whiten(s, t).1) / lower.determinant()).sum();
-                let combs = if combs.abs() <= rounding { 0.0 } else { combs };
                 let bell = |(w, mean, lower): &(f64, [f64; 2], Lower)| {
                     let (x, y) = lower.whiten(s - mean[0], t - mean[1]);
                     w * (normal::log_density(x) + normal::log_density(y)).exp() / lower.determinant()
@@ -185,6 +185,12 @@ impl Density2 {
             }
         }
         out
+    }
+
+    /// As [`Density1::rounding`].
+    pub(super) fn rounding(&self) -> f64 {
+        let grain = self.combs.iter().map(|(lower, _)| lower.determinant()).fold(f64::INFINITY, f64::min);
+        ROUNDING * self.sizes / (self.total * grain)
     }
 
     /// A smooth density through weighted pairs of values, as [`Density1::smoothed`].

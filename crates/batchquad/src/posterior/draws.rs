@@ -102,7 +102,7 @@ impl Draws {
     }
 
     /// The draws in the coordinates of the surrogate.
-    pub(super) fn own(&self) -> &Points {
+    pub(crate) fn own(&self) -> &Points {
         &self.own
     }
 

@@ -73,9 +73,9 @@ impl Joint {
         };
         let ((s, s_slopes), (t, t_slopes)) = (latent(&self.first, first)?, latent(&self.second, second)?);
         let mut density = self.density.on(&s, &t);
-        let mut negative = 0;
+        let (mut negative, rounding) = (0, self.density.rounding());
         for (i, d) in density.iter_mut().enumerate() {
-            negative += usize::from(*d < 0.0);
+            negative += usize::from(*d < -rounding);
             *d = d.max(0.0) * s_slopes[i / t.len()] * t_slopes[i % t.len()];
         }
         Ok(Surface { first: first.to_vec(), second: second.to_vec(), density, negative })

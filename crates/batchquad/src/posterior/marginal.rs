@@ -7,7 +7,10 @@ use super::{
     density::{Density1, bisect},
     frame::Map,
 };
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    prior::Family,
+};
 
 /// The posterior of one parameter, all others integrated out.
 #[derive(Debug, Clone)]
@@ -217,7 +220,7 @@ impl Marginal {
     pub fn on(&self, theta: &[f64]) -> Result<Curve> {
         let negative = |t: &f64| -> Result<bool> {
             let t = self.latent(*t)?;
-            Ok(t.is_finite() && self.density.at(t) < 0.0)
+            Ok(t.is_finite() && self.density.at(t) < -self.density.rounding())
         };
         Ok(Curve {
             theta: theta.to_vec(),
@@ -254,6 +257,16 @@ impl Marginal {
         self.map.latent(theta)
     }
 
+    /// Whether the map grows without bound faster than a straight line.
+    fn steep(&self) -> bool {
+        match self.map {
+            Map::Identity => false,
+            Map::Scalar(d) => {
+                !matches!(d.family(), Family::Normal { .. } | Family::Uniform { .. } | Family::Beta { .. })
+            }
+        }
+    }
+
     /// Mean and standard deviation by the trapezoidal rule over the latent coordinate.
     fn moments(&self) -> Result<(f64, f64)> {
         let (low, high) = self.density.range();
@@ -261,7 +274,8 @@ impl Marginal {
         let mut terms = Vec::new();
         for (i, t) in grid.iter().enumerate() {
             let p = self.density.at(*t);
-            if p != 0.0 {
+            // A map that grows fast would make much of rounding errors far out.
+            if p.abs() > self.density.rounding() || !self.steep() {
                 terms.push((i, p, self.map.theta(*t)?));
             }
         }

@@ -17,10 +17,12 @@
 //! # Ok::<(), batchquad::Error>(())
 //! ```
 
+mod average;
 mod closed;
 mod comb;
 mod density;
 mod draws;
+mod expectation;
 mod frame;
 mod joint;
 mod marginal;
@@ -31,21 +33,24 @@ use std::cell::OnceCell;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::{
+    average::{Average, average},
+    draws::{Draws, Moments},
+    expectation::Expectation,
+    joint::{Joint, Surface},
+    marginal::{Curve, Marginal},
+    nearest::mass_nearest,
+};
 use self::{
     closed::Closed,
     density::{Density1, Density2},
     frame::{Frame, Map},
     proposal::{Sample, widened},
 };
-pub use self::{
-    draws::{Draws, Moments},
-    joint::{Joint, Surface},
-    marginal::{Curve, Marginal},
-    nearest::mass_nearest,
-};
 use crate::{
     error::{Error, Result},
     linalg::Matrix,
+    points::Points,
     prior::{Axis, Prior},
     surrogate::Surrogate,
     warp::Model,
@@ -264,6 +269,11 @@ impl<'a> Posterior<'a> {
         Draws::new(&Sample::adapted(self.belief, start, n, seed)?, &self.frame, self.prior, seed)
     }
 
+    /// The nodes of the belief in latent coordinates.
+    pub(crate) fn latent_nodes(&self) -> Result<Points> {
+        self.frame.latent(self.belief.gp().nodes())
+    }
+
     /// The draws behind what has no closed form.
     fn own_draws(&self) -> Result<&Draws> {
         if let Some(draws) = self.draws.get() {
@@ -318,7 +328,7 @@ pub fn moments(belief: &Surrogate, prior: &Prior, n: usize, seed: u64) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Points, kernel::SquaredExponential, linalg::Jitter, measure::Gaussian, prior::Distribution};
+    use crate::{kernel::SquaredExponential, linalg::Jitter, measure::Gaussian, prior::Distribution};
 
     /// A belief whose integrand is exactly `exp(−|u − x|²/ℓ²)`: one node with the value 1, one very far away with the value 0.
     fn bump(x: &[f64], lengthscale: f64) -> Surrogate {

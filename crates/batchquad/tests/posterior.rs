@@ -1,0 +1,225 @@
+//! The posterior that a belief implies: against brute-force grids of the same belief, and against true posteriors.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use batchquad::{
+    Points, Prior,
+    kernel::SquaredExponential,
+    linalg::Jitter,
+    measure::{Gaussian, Mixture},
+    posterior::{Marginal, Method, Posterior},
+    prior::Distribution,
+    rng::{Purpose, Stream},
+    surrogate::Surrogate,
+    warp::Model,
+};
+use common::{normal_trapezoid, tensor_for_mixture};
+
+/// Two lumps of different size, never far below their top: `α` is a tenth of it and matters.
+fn log_value(x: &[f64]) -> f64 {
+    let lump = |centre: f64, size: f64| size * (-x.iter().map(|v| (v - centre).powi(2)).sum::<f64>() / 0.8).exp();
+    (0.1 + lump(0.8, 1.0) + lump(-1.0, 0.4)).ln()
+}
+
+/// Random nodes; a jitter that keeps weights moderate, since cancelling ones would only test rounding.
+fn belief(dim: usize, n: usize, measure: &Mixture, model: Model) -> Surrogate {
+    let nodes = Points::new(dim, Stream::new(7, Purpose::Experiment, dim as u64).normals(n * dim)).unwrap();
+    let logs: Vec<f64> = nodes.rows().map(log_value).collect();
+    let lengthscales = (0..dim).map(|k| 0.7 + 0.2 * k as f64).collect();
+    let kernel = SquaredExponential::new(0.8, lengthscales).unwrap();
+    Surrogate::with_kernel(model, measure.clone(), &nodes, &logs, kernel, Jitter { nugget: 1e-6, rungs: 4 }).unwrap()
+}
+
+/// `N(0, I)`, a Gaussian with full covariance away from it, and a mixture of three.
+fn measures(dim: usize) -> Vec<Mixture> {
+    let turned = |scale: f64, tie: f64, at: f64| {
+        let rows: Vec<Vec<f64>> = (0..dim)
+            .map(|i| (0..dim).map(|j| scale * if i == j { 1.0 + 0.3 * i as f64 } else { tie }).collect())
+            .collect();
+        Gaussian::new((0..dim).map(|k| at + 0.2 * k as f64).collect(), &rows).unwrap()
+    };
+    vec![
+        Gaussian::standard(dim).unwrap().into(),
+        turned(0.6, 0.5, 0.3).into(),
+        Mixture::new(vec![
+            (0.2, Gaussian::standard(dim).unwrap()),
+            (0.5, turned(0.3, -0.2, 0.7)),
+            (0.3, turned(0.1, 0.4, -0.8)),
+        ])
+        .unwrap(),
+    ]
+}
+
+fn standard_prior(dim: usize) -> Prior {
+    Prior::independent((0..dim).map(|k| (format!("p{k}"), Distribution::normal(0.0, 1.0).unwrap()))).unwrap()
+}
+
+/// `(α + ½m²) μ` at points, from predictions and densities alone.
+fn density(belief: &Surrogate, points: &[Vec<f64>]) -> Vec<f64> {
+    let points = Points::from_rows(points).unwrap();
+    let mean = belief.gp().predict(&points, batchquad::gp::Order::Value).unwrap().mean;
+    let value = |(m, x): (&f64, &[f64])| (belief.alpha() + 0.5 * m * m) * belief.measure().log_density(x).exp();
+    mean.iter().zip(points.rows()).map(value).collect()
+}
+
+/// The trapezoidal rule has converged to rounding: the narrowest Gaussian of a component has a width above 0.2.
+const STEP: f64 = 0.05;
+
+fn axis() -> Vec<f64> {
+    (-160..=160).map(|i| f64::from(i) * STEP).collect()
+}
+
+fn assert_close(what: &str, ours: f64, brute: f64) {
+    // The bar is 1e-6; what is left between two sums of this many terms is rounding.
+    assert!((ours - brute).abs() < 1e-9 * (1.0 + brute.abs()), "{what}: {ours} against {brute}");
+}
+
+/// Density, distribution function and quantiles of a latent marginal against its values on the grid.
+fn check_marginal(what: &str, marginal: &Marginal, grid: &[f64], values: &[f64]) {
+    assert_eq!(marginal.method(), Method::ClosedForm);
+    let total: f64 = values.iter().sum::<f64>() * STEP;
+    let (mut mean, mut square) = (0.0, 0.0);
+    for (t, v) in grid.iter().zip(values) {
+        assert_close(&format!("{what}: density at {t}"), marginal.density(*t).unwrap(), v / total);
+        mean += t * v * STEP / total;
+        square += t * t * v * STEP / total;
+    }
+    assert_close(&format!("{what}: mean"), marginal.mean(), mean);
+    assert_close(&format!("{what}: sd"), marginal.sd(), (square - mean * mean).sqrt());
+    // Up to the middle between two grid points, with the midpoint rule of the same grid and its ends by the density's own slope.
+    for p in [0.025, 0.3, 0.5, 0.975] {
+        let q = marginal.quantile(p).unwrap();
+        assert_close(&format!("{what}: quantile {p}"), marginal.cdf(q).unwrap(), p);
+        assert_close(&format!("{what}: mass below {q}"), brute_cdf(grid, values, q) / total, p);
+    }
+}
+
+/// `∫_{−∞}^q` of what has the given values on a regular grid: its sinc interpolant, integrated on a finer grid by Simpson's rule.
+fn brute_cdf(grid: &[f64], values: &[f64], q: f64) -> f64 {
+    let at = |t: f64| -> f64 {
+        grid.iter()
+            .zip(values)
+            .map(|(g, v)| {
+                let z = std::f64::consts::PI * (t - g) / STEP;
+                v * if z.abs() < 1e-12 { 1.0 } else { z.sin() / z }
+            })
+            .sum()
+    };
+    let n = 2000;
+    let h = (q - grid[0]) / f64::from(n);
+    let weight = |i: i32| {
+        if i == 0 || i == n {
+            1.0
+        } else if i % 2 == 1 {
+            4.0
+        } else {
+            2.0
+        }
+    };
+    (0..=n).map(|i| weight(i) * at(grid[0] + f64::from(i) * h)).sum::<f64>() * h / 3.0
+}
+
+#[test]
+fn one_dimension_is_the_density_itself() {
+    for (i, measure) in measures(1).iter().enumerate() {
+        let belief = belief(1, 12, measure, Model::WsabiL);
+        let prior = standard_prior(1);
+        let grid = axis();
+        let values = density(&belief, &grid.iter().map(|t| vec![*t]).collect::<Vec<_>>());
+        let posterior = Posterior::new(&belief, &prior, 0).unwrap();
+        check_marginal(&format!("measure {i}"), &posterior.latent_marginal(0).unwrap(), &grid, &values);
+        // The total mass is the estimate's.
+        let total: f64 = values.iter().sum::<f64>() * STEP;
+        assert_close("mass", belief.estimate().unwrap().mean, total);
+    }
+}
+
+#[test]
+fn two_dimensions_by_summing_over_the_other() {
+    for (i, measure) in measures(2).iter().enumerate() {
+        let belief = belief(2, 40, measure, Model::WsabiL);
+        let prior = standard_prior(2);
+        let grid = axis();
+        let points: Vec<Vec<f64>> = grid.iter().flat_map(|s| grid.iter().map(move |t| vec![*s, *t])).collect();
+        let values = density(&belief, &points);
+        let n = grid.len();
+        let rows: Vec<f64> = (0..n).map(|a| (0..n).map(|b| values[a * n + b]).sum::<f64>() * STEP).collect();
+        let columns: Vec<f64> = (0..n).map(|b| (0..n).map(|a| values[a * n + b]).sum::<f64>() * STEP).collect();
+        let posterior = Posterior::new(&belief, &prior, 0).unwrap();
+        check_marginal(&format!("measure {i}, first"), &posterior.latent_marginal(0).unwrap(), &grid, &rows);
+        check_marginal(&format!("measure {i}, second"), &posterior.latent_marginal(1).unwrap(), &grid, &columns);
+        let total: f64 = rows.iter().sum::<f64>() * STEP;
+        let some: Vec<f64> = grid.iter().copied().step_by(10).collect();
+        let surface = posterior.joint(0, 1).unwrap().on(&some, &some).unwrap();
+        assert_eq!(surface.negative, 0);
+        for (a, _) in some.iter().enumerate() {
+            for (b, _) in some.iter().enumerate() {
+                let brute = values[a * 10 * n + b * 10] / total;
+                assert_close(
+                    &format!("measure {i} at {} {}", some[a], some[b]),
+                    surface.density[a * some.len() + b],
+                    brute,
+                );
+            }
+        }
+        let moments = posterior.latent_moments().unwrap();
+        let average = |of: &dyn Fn(&[f64]) -> f64| {
+            points.iter().zip(&values).map(|(x, v)| v * of(x)).sum::<f64>() * STEP * STEP / total
+        };
+        check_moments(&format!("measure {i}"), &moments, average);
+    }
+}
+
+fn check_moments(
+    what: &str,
+    moments: &batchquad::posterior::LatentMoments,
+    average: impl Fn(&dyn Fn(&[f64]) -> f64) -> f64,
+) {
+    let d = moments.mean.len();
+    let mean: Vec<f64> = (0..d).map(|k| average(&|x| x[k])).collect();
+    for a in 0..d {
+        assert_close(&format!("{what}: mean {a}"), moments.mean[a], mean[a]);
+        for b in 0..d {
+            let brute = average(&|x| (x[a] - mean[a]) * (x[b] - mean[b]));
+            assert_close(&format!("{what}: covariance {a} {b}"), moments.covariance[a][b], brute);
+        }
+    }
+    let linear: Vec<f64> = (0..d).map(|k| 0.3 - k as f64).collect();
+    let quadratic: Vec<Vec<f64>> = (0..d).map(|i| (0..d).map(|j| (i + 2 * j) as f64 - 1.0).collect()).collect();
+    let polynomial = |x: &[f64]| {
+        let form: f64 = (0..d).map(|i| (0..d).map(|j| quadratic[i][j] * x[i] * x[j]).sum::<f64>()).sum();
+        2.0 + linear.iter().zip(x).map(|(l, x)| l * x).sum::<f64>() + form
+    };
+    assert_close(what, moments.expect_quadratic(2.0, &linear, &quadratic).unwrap(), average(&polynomial));
+}
+
+#[test]
+fn three_dimensions_have_their_moments_and_margins() {
+    for (i, measure) in measures(3).iter().enumerate() {
+        let belief = belief(3, 60, measure, Model::WsabiL);
+        let prior = standard_prior(3);
+        // The rule is that of each component, so the density of the measure is not asked for.
+        let rule = tensor_for_mixture(&normal_trapezoid(0.25), measure);
+        let points: Vec<Vec<f64>> = rule.iter().map(|(x, _)| x.clone()).collect();
+        let mean = belief.gp().predict(&Points::from_rows(&points).unwrap(), batchquad::gp::Order::Value).unwrap().mean;
+        let values: Vec<f64> = mean.iter().zip(&rule).map(|(m, (_, w))| w * (belief.alpha() + 0.5 * m * m)).collect();
+        let total: f64 = values.iter().sum();
+        let average =
+            |of: &dyn Fn(&[f64]) -> f64| points.iter().zip(&values).map(|(x, v)| v * of(x)).sum::<f64>() / total;
+        let posterior = Posterior::new(&belief, &prior, 0).unwrap();
+        check_moments(&format!("measure {i}"), &posterior.latent_moments().unwrap(), average);
+        // Margins of margins: the moments of each marginal are those of the whole.
+        let moments = posterior.latent_moments().unwrap();
+        for k in 0..3 {
+            let marginal = posterior.latent_marginal(k).unwrap();
+            assert_close("marginal mean", marginal.mean(), moments.mean[k]);
+            assert_close("marginal sd", marginal.sd(), moments.covariance[k][k].sqrt());
+        }
+        // The joint density summed over one coordinate is the marginal of the other.
+        let grid: Vec<f64> = axis().into_iter().filter(|t| t.abs() < 6.5).collect();
+        let surface = posterior.joint(2, 0).unwrap().on(&[0.35], &grid).unwrap();
+        let summed: f64 = surface.density.iter().sum::<f64>() * STEP;
+        assert_close("summed joint", summed, posterior.latent_marginal(2).unwrap().density(0.35).unwrap());
+    }
+}

@@ -1,0 +1,148 @@
+//! How often the verdict of the diagnostics is right, over problems with known answers.
+
+use std::fmt::Write;
+
+use anyhow::{Context, Result};
+use batchquad::{
+    Engine, Settings,
+    diagnostics::{Level, diagnose},
+    journal::{Event, Told},
+    types::Outcome,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    problems::{Choice, zoo::Animal},
+    runs::{Task, Workshop, write},
+    table::aligned,
+    trace::Spec,
+};
+
+/// The numbers of evaluations at which runs are judged.
+pub const CHECKPOINTS: [usize; 5] = [24, 32, 48, 64, 128];
+
+/// An error of `log Z` that changes what one would conclude.
+const GROSS: f64 = 0.1;
+
+/// What the diagnostics said, and what was true.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Judgement {
+    /// Evaluations behind it.
+    pub evaluations: usize,
+    /// `log Ẑ − log Z`.
+    pub error: f64,
+    /// The standard deviation that was claimed.
+    pub sd: f64,
+    /// What was said.
+    pub verdict: Level,
+    /// Name, value and level of everything that was looked at.
+    pub findings: Vec<(String, Option<f64>, Level)>,
+}
+
+/// One run, judged at every checkpoint.
+///
+/// # Errors
+/// When no belief can be formed.
+pub fn judge(spec: &Spec) -> Result<Vec<Judgement>> {
+    let problem = spec.problem.build(spec.seed).with_context(|| format!("building {:?}", spec.problem))?;
+    let mut engine = Engine::new(problem.prior.clone(), spec.settings.clone(), spec.seed)?;
+    let mut judgements = Vec::new();
+    for stop in CHECKPOINTS {
+        loop {
+            let done = engine.ledger().entries().len();
+            if done >= stop {
+                break;
+            }
+            let wanted = if done == 0 { engine.initial_size() } else { engine.next_batch() };
+            let asked = engine.ask(wanted.min(stop - done).max(1))?;
+            let jobs = asked.jobs.clone();
+            engine.apply(&Event::Asked(asked))?;
+            for job in jobs {
+                let outcome = Outcome::from_log_likelihood(&job.theta, (problem.log_likelihood)(&job.theta));
+                engine.apply(&Event::Told(Told::new(job.id, outcome)))?;
+            }
+        }
+        // In many dimensions the initial design is larger than the first checkpoints: nothing was predicted yet.
+        if engine.history().is_empty() {
+            continue;
+        }
+        let estimate = engine.current()?.estimate;
+        let diagnosis = diagnose(&engine)?;
+        let finite = |v: f64| Some(v).filter(|v| v.is_finite());
+        judgements.push(Judgement {
+            evaluations: engine.ledger().entries().len(),
+            error: estimate.log_z - problem.log_z,
+            sd: estimate.log_z_sd,
+            verdict: diagnosis.verdict,
+            findings: diagnosis.findings.iter().map(|f| (f.name.to_owned(), finite(f.value), f.level)).collect(),
+        });
+    }
+    Ok(judgements)
+}
+
+/// Runs every problem and writes `verdicts.csv` and `table.txt`.
+///
+/// # Errors
+/// When a run fails or a file cannot be written.
+pub fn run(settings: &Settings, runs: u64, seed: u64, workshop: &Workshop) -> Result<String> {
+    let settings = Settings { max_evaluations: CHECKPOINTS[CHECKPOINTS.len() - 1], ..settings.clone() };
+    let problems: Vec<Choice> = Animal::ALL
+        .map(Choice::Zoo)
+        .into_iter()
+        .chain([Choice::Mixture, Choice::GpEvidence, Choice::InModel, Choice::InModelPositive])
+        .collect();
+    let tasks: Vec<Task<Spec>> = problems
+        .iter()
+        .flat_map(|&problem| {
+            let settings = settings.clone();
+            (seed..seed + runs).map(move |seed| Task {
+                key: format!("verdict-{}-s{seed:03}", problem.name()),
+                spec: Spec { problem, seed, settings: settings.clone() },
+            })
+        })
+        .collect();
+    let all = workshop.all(&tasks, judge)?;
+    let mut csv = String::from("problem,seed,evaluations,error,sd,verdict,finding,value,level\n");
+    for (task, judgements) in tasks.iter().zip(&all) {
+        for j in judgements {
+            for (name, value, level) in &j.findings {
+                let (problem, value) = (task.spec.problem.name(), value.map_or(String::new(), |v| format!("{v:?}")));
+                let (verdict, level) = (j.verdict.as_str(), level.as_str());
+                writeln!(
+                    csv,
+                    "{problem},{},{},{:?},{:?},{verdict},{name},{value},{level}",
+                    task.spec.seed, j.evaluations, j.error, j.sd
+                )?;
+            }
+        }
+    }
+    let table = summary(&all.concat());
+    write(&workshop.out.join("verdicts.csv"), csv.as_bytes())?;
+    write(&workshop.out.join("table.txt"), table.as_bytes())?;
+    Ok(table)
+}
+
+/// Rows by how far the truth was, columns by what was said.
+fn summary(all: &[Judgement]) -> String {
+    let far =
+        |j: &Judgement| if j.error.is_finite() && j.sd.is_finite() { j.error.abs() / j.sd } else { f64::INFINITY };
+    let gross = |j: &Judgement| !(j.error.abs() <= GROSS);
+    let rows: [(&str, &dyn Fn(&Judgement) -> bool); 4] = [
+        ("within 2 sd", &|j| far(j) <= 2.0),
+        ("2 to 3 sd", &|j| far(j) > 2.0 && far(j) <= 3.0),
+        ("beyond 3 sd", &|j| far(j) > 3.0),
+        ("and above 0.1", &|j| far(j) > 3.0 && gross(j)),
+    ];
+    let mut lines = vec![["error", "readings", "fine", "look", "do not trust"].map(String::from).to_vec()];
+    for (name, which) in rows {
+        let of: Vec<&Judgement> = all.iter().filter(|j| which(j)).collect();
+        let share = |level: Level| {
+            let n = of.iter().filter(|j| j.verdict == level).count();
+            format!("{n} ({:.0} %)", 100.0 * n as f64 / of.len().max(1) as f64)
+        };
+        let mut line = vec![name.to_owned(), of.len().to_string()];
+        line.extend([Level::Fine, Level::Look, Level::DoNotTrust].map(share));
+        lines.push(line);
+    }
+    aligned(&lines)
+}

@@ -37,7 +37,7 @@ from ._prior import (
     UnitCube,
 )
 from ._progress import Progress
-from ._result import Result
+from ._result import Diagnosis, Expectation, Result
 from ._study import Estimate, Job, Study
 from ._table import Table
 
@@ -45,10 +45,12 @@ __all__ = [
     "Beta",
     "Cauchy",
     "Comparison",
+    "Diagnosis",
     "Distribution",
     "Error",
     "Estimate",
     "ExecutorError",
+    "Expectation",
     "Exponential",
     "Gamma",
     "HalfCauchy",

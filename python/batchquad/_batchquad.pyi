@@ -1,7 +1,7 @@
 """Sessions, priors and beliefs: the native half of batchquad."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, final
 
@@ -9,7 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 __version__: str
-__all__ = ["Belief", "Marginal", "Prior", "Session", "__version__", "check_distribution", "clean", "compare", "reference_run"]
+__all__ = [
+    "Belief",
+    "Expectation",
+    "Marginal",
+    "Prior",
+    "Session",
+    "__version__",
+    "average",
+    "check_distribution",
+    "clean",
+    "compare",
+    "reference_run",
+]
 
 _Array = NDArray[np.float64]
 _Asked = tuple[int, _Array, int]
@@ -74,9 +86,17 @@ class Session:
 class Belief:
     def samples(self, n: int, seed: int) -> _Array: ...
     def weighted(self, n: int, seed: int) -> tuple[_Array, _Array, float]: ...
+    def expect(self, function: Callable[[_Array], _Array], n: int, seed: int) -> Expectation: ...
     def moments(self) -> tuple[_Array, _Array]: ...
     def marginal(self, k: int) -> Marginal: ...
     def joint(self, k: int, l: int, n: int, masses: Sequence[float]) -> tuple[_Array, _Array, _Array, list[float]]: ...
+
+@final
+class Expectation:
+    @property
+    def mean(self) -> _Array: ...
+    @property
+    def sd(self) -> _Array: ...
 
 @final
 class Marginal:
@@ -96,6 +116,7 @@ class Marginal:
     def curve(self, n: int) -> tuple[_Array, _Array, _Array | None]: ...
 
 def check_distribution(family: str, parameters: dict[str, float]) -> None: ...
+def average(models: Sequence[Expectation], log_odds: Sequence[float]) -> tuple[_Array, _Array]: ...
 def compare(evidences: Sequence[tuple[float, float]]) -> list[tuple[float, float, float, float]]: ...
 def reference_run(prior: Prior, settings: str, seed: int) -> tuple[float, float]: ...
 def clean(text: str) -> str: ...

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ._batchquad import average as _average
 from ._batchquad import compare as _compare
 from ._errors import InvalidInput
-from ._result import Result
+from ._result import _DRAWS, Expectation, Predicted, Result
 from ._table import Table
 from ._text import html_table, plus_minus
 
@@ -20,9 +21,9 @@ Evidence = Result | tuple[float, float]
 class Comparison(Table):
     """A row for each model: evidence, Bayes factor against the best, and posterior probability, with their standard deviations."""
 
-    def __init__(self, models: Mapping[str, Evidence], columns: Mapping[str, np.ndarray]) -> None:
+    def __init__(self, models: Mapping[str, Evidence], columns: Mapping[str, np.ndarray], log_odds: list[float]) -> None:
         super().__init__(columns)
-        self._models = dict(models)
+        self._models, self._log_odds = dict(models), log_odds
 
     @property
     def best(self) -> str:
@@ -34,19 +35,29 @@ class Comparison(Table):
         """The posterior probability of each model."""
         return dict(zip(self["model"].tolist(), self["probability"].tolist(), strict=True))
 
-    def expect(self, functions: Mapping[str, Callable[[Any], Any]] | Callable[[Any], Any], **options: Any) -> Any:
+    def expect(
+        self,
+        functions: Mapping[str, Callable[[Any], Any]] | Callable[[Any], Any],
+        *,
+        pass_dict: bool = False,
+        n: int = _DRAWS,
+        seed: int = 0,
+    ) -> Expectation:
         """The model-averaged expectation: of one function, or of one for each model, whose parameters may differ.
 
-        Each model's own expectation (`Result.expect`, which takes the ``options``) is weighted by its probability.
+        Each model is weighted by its probability; what is not known about evidences and expectations is in the standard deviation.
         """
-        total: Any = 0.0
-        for name, probability in self.probabilities.items():
-            model = self._models[name]
+        found, of = [], None
+        for name, model in self._models.items():
             if not isinstance(model, Result):
                 raise InvalidInput(f"model {name!r} is {model!r}, expected a Result: numbers alone have no expectations")
-            function = functions[name] if isinstance(functions, Mapping) else functions
-            total = total + probability * model.expect(function, **options)
-        return total
+            if isinstance(functions, Mapping) and name not in functions:
+                raise InvalidInput(f"functions have no {name!r}, expected one for each model")
+            of = Predicted(functions[name] if isinstance(functions, Mapping) else functions, model.names if pass_dict else None)
+            found.append(model._known().expect(of, n, seed))
+        assert of is not None
+        mean, sd = _average(found, self._log_odds)
+        return Expectation(of.shaped(mean), of.shaped(sd))
 
     def _readable(self) -> tuple[list[str], list[list[str]]]:
         rows = []
@@ -92,7 +103,7 @@ def compare(models: Mapping[str, Evidence], prior: Mapping[str, float] | None = 
         "probability": probabilities[:, 2],
         "probability_sd": probabilities[:, 3],
     }
-    return Comparison(models, columns)
+    return Comparison(models, columns, odds)
 
 
 def _evidence(name: str, model: Evidence) -> tuple[float, float]:

@@ -6,7 +6,7 @@ import functools
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,35 @@ if TYPE_CHECKING:
 
 #: Weighted draws behind an expectation.
 _DRAWS = 4096
+
+
+class Expectation(NamedTuple):
+    """A posterior expectation and its standard deviation: numbers, or arrays of the shape that the function returns."""
+
+    mean: Any
+    sd: Any
+
+
+class Diagnosis:
+    """Whether to believe the number: what was looked at, and what it says."""
+
+    def __init__(self, found: dict[str, Any]) -> None:
+        #: ``"fine"``, ``"look"`` or ``"do not trust"``: the worst of all findings.
+        self.verdict: str = found["verdict"]
+        #: The verdict in a sentence, with the findings that led to it.
+        self.summary: str = found["summary"]
+        keys = ("name", "level", "value", "sentence")
+        kinds = {"value": float}
+        #: One row for each thing that was looked at.
+        self.findings = Table(
+            {key: np.array([finding[key] for finding in found["findings"]], dtype=kinds.get(key, object)) for key in keys}
+        )
+
+    def __repr__(self) -> str:
+        return f"{self.verdict}: {self.summary}\n\n{self.findings!r}"
+
+    def _repr_html_(self) -> str:
+        return html_table(None, [[self.verdict, self.summary]]) + self.findings._repr_html_()
 
 
 class Result:
@@ -51,6 +80,8 @@ class Result:
         self.repairs: dict[str, Any] | None = report["repairs"]
         #: The share of the prior that is nearer to a point whose evaluation failed than to any value.
         self.prior_mass_near_failures: float | None = report["prior_mass_near_failures"]
+        #: Whether to believe the number; None when there is none.
+        self.diagnosis: Diagnosis | None = Diagnosis(report["diagnosis"]) if report["diagnosis"] else None
         #: Evaluations for which different values were told; the first counts.
         self.conflicts: list[int] = report["conflicts"]
 
@@ -122,7 +153,7 @@ class Result:
         columns["evaluations"] = np.array([belief["values"] for belief in beliefs], dtype=int)
         for key in ("log_z", "log_z_sd", "sigma2"):
             columns[key] = np.array([belief[key] for belief in beliefs], dtype=float)
-        scales = np.array([belief["lengthscales"] for belief in beliefs], dtype=float).reshape(len(beliefs), -1)
+        scales = np.array([belief["lengthscales"] for belief in beliefs], dtype=float).reshape(len(beliefs), len(self.names))
         columns.update((f"lengthscale[{k}]", scales[:, k]) for k in range(scales.shape[1]))
         return Table(columns)
 
@@ -162,17 +193,24 @@ class Result:
 
     def expect(
         self, function: Callable[[Any], ArrayLike], *, pass_dict: bool = False, n: int = _DRAWS, seed: int = 0
-    ) -> Any:
-        """The posterior expectation of ``function(theta)``, which may return an array, from about ``n`` weighted draws."""
-        theta, weights, _ = self._known().weighted(n, seed)
-        arguments = [dict(zip(self.names, row, strict=True)) for row in theta.tolist()] if pass_dict else list(theta)
-        values = np.asarray([function(argument) for argument in arguments], dtype=float)
-        average = np.tensordot(weights, values, axes=1)
-        return float(average) if average.ndim == 0 else average
+    ) -> Expectation:
+        """The posterior expectation of ``function(theta)``, a number or an array, and its standard deviation, from about ``n`` draws.
+
+        The standard deviation has both parts: the likelihood is known at the evaluated points only, and draws are finite.
+        """
+        of = Predicted(function, self.names if pass_dict else None)
+        found = self._known().expect(of, n, seed)
+        return Expectation(of.shaped(found.mean), of.shaped(found.sd))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The belief lives in native memory; numbers, tables and texts travel.
+        return {key: value for key, value in self.__dict__.items() if key != "_belief"} | {"_belief": None}
 
     def _known(self) -> Belief:
-        if self._belief is None or not self.has_evidence:
+        if not self.has_evidence:
             raise NoEvidence(f"there is no posterior: {self.reason}")
+        if self._belief is None:
+            raise InvalidInput("the result was pickled, which leaves its posterior behind, expected the original or Study.open(store).result()")
         return self._belief
 
     def _index(self, name: str) -> int:
@@ -223,6 +261,7 @@ class Result:
         text += f", {len(evaluations) - len(answered)} pending" if len(answered) < len(evaluations) else ""
         rows = [
             ("log Z", plus_minus(self._report["log_z"], self._report["log_z_sd"])),
+            ("verdict", self.diagnosis.summary if self.diagnosis is not None else "there is nothing to believe"),
             ("status", f"{self.status}: {self.reason}"),
             ("evaluations", text),
         ]
@@ -260,6 +299,23 @@ class Result:
         text = html_table(None, [list(row) for row in self._facts()])
         parameters = self._parameters()
         return text + (html_table(["parameter", "mean", "sd"], parameters) if parameters else "")
+
+
+class Predicted:
+    """A function of the parameters, its values made flat for the core and given their shape again."""
+
+    def __init__(self, function: Callable[[Any], ArrayLike], names: list[str] | None) -> None:
+        self._function, self._names, self._shape = function, names, ()
+
+    def __call__(self, theta: np.ndarray) -> np.ndarray:
+        argument = theta if self._names is None else dict(zip(self._names, theta.tolist(), strict=True))
+        value = np.asarray(self._function(argument), dtype=float)
+        self._shape = value.shape
+        return value.ravel()
+
+    def shaped(self, values: np.ndarray) -> Any:
+        """Values as the function returns them."""
+        return float(values[0]) if self._shape == () else values.reshape(self._shape)
 
 
 def _log_likelihood(row: dict[str, Any]) -> float:

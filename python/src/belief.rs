@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use batchquad::{
-    Config, Settings, compare as library,
+    Config, Estimate, Settings, compare as library,
     engine::Current,
     integrate,
     posterior::{self, DRAWS, Draws, Posterior},
@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 
 use crate::{
     errors::{exception, fault},
-    prior::{Prior, Raised, matrix},
+    prior::{Prior, Raised, call, matrix, vector},
     work::interruptible,
 };
 
@@ -46,6 +46,14 @@ impl Belief {
         let rows: Vec<Vec<f64>> = draws.theta().rows().map(<[f64]>::to_vec).collect();
         let weights = draws.log_weights().iter().map(|w| w.exp()).collect();
         Ok((matrix(py, &rows, self.prior.dim())?, PyArray1::from_vec(py, weights), draws.effective()))
+    }
+
+    /// The expectations of the numbers that `function` makes of a point, from about `n` draws.
+    fn expect(&self, py: Python<'_>, function: Py<PyAny>, n: usize, seed: u64) -> PyResult<Expectation> {
+        let raised = self.raised.clone();
+        let values = move |theta: &[f64]| call(&function, theta, &raised, vector).unwrap_or_default();
+        let expectation = self.with_posterior(py, seed, move |posterior| posterior.expect(n, seed, values))?;
+        Ok(Expectation { expectation, estimate: self.current.estimate })
     }
 
     /// Mean and covariance of the parameters: means and standard deviations as of the marginals, correlations from draws.
@@ -117,6 +125,47 @@ fn correlations(draws: &Draws) -> Vec<Vec<f64>> {
         draws.theta().rows().zip(draws.log_weights()).map(product).sum()
     };
     (0..d).map(|i| (0..d).map(|j| entry(i, j)).collect()).collect()
+}
+
+/// Posterior expectations, with what is not known about them.
+#[pyclass(frozen, module = "batchquad._batchquad")]
+pub(crate) struct Expectation {
+    expectation: posterior::Expectation,
+    estimate: Estimate,
+}
+
+#[pymethods]
+impl Expectation {
+    /// The expectations.
+    #[getter]
+    fn mean<'py>(&self, py: Python<'py>) -> Vector<'py> {
+        PyArray1::from_slice(py, &self.expectation.mean)
+    }
+
+    /// The standard deviation of each: because the likelihood is known at the nodes only, and because draws are finite.
+    #[getter]
+    fn sd<'py>(&self, py: Python<'py>) -> Vector<'py> {
+        let all = (0..self.expectation.mean.len()).map(|k| self.expectation.error(k)).collect();
+        PyArray1::from_vec(py, all)
+    }
+}
+
+/// Expectations of several models averaged by their probabilities, `log_odds` being the logarithms of their prior odds: means and standard deviations.
+#[pyfunction]
+pub(crate) fn average<'py>(
+    py: Python<'py>,
+    models: Vec<PyRef<'py, Expectation>>,
+    log_odds: Vec<f64>,
+) -> PyResult<(Vector<'py>, Vector<'py>)> {
+    let shifted = |(model, odds): (&PyRef<'_, Expectation>, f64)| {
+        (Estimate { log_z: model.estimate.log_z + odds, ..model.estimate }, model.expectation.clone())
+    };
+    let models: Vec<_> = models.iter().zip(log_odds).map(shifted).collect();
+    let found = interruptible(py, move |_| {
+        posterior::average(&models.iter().map(|(estimate, of)| (*estimate, of)).collect::<Vec<_>>())
+    })?;
+    let sd = found.sd.iter().zip(&found.monte_carlo).map(|(a, b)| a.hypot(*b)).collect();
+    Ok((PyArray1::from_vec(py, found.mean), PyArray1::from_vec(py, sd)))
 }
 
 /// The posterior of one parameter, all others integrated out.

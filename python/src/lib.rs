@@ -19,7 +19,7 @@ mod _batchquad {
     use pyo3::types::PyModuleMethods;
 
     #[pymodule_export]
-    use super::belief::{Belief, Marginal, compare, reference_run};
+    use super::belief::{Belief, Expectation, Marginal, average, compare, reference_run};
     #[pymodule_export]
     use super::prior::{Prior, check_distribution};
     #[pymodule_export]

@@ -199,7 +199,8 @@ fn cube_map(given: &Bound<'_, PyAny>, dim: usize, raised: &Raised) -> PyResult<U
     Ok(map)
 }
 
-fn call<T>(
+/// Calls a Python function with an array of its own; what it raises is kept for later.
+pub(crate) fn call<T>(
     function: &Py<PyAny>,
     point: &[f64],
     raised: &Raised,
@@ -214,11 +215,16 @@ fn call<T>(
 }
 
 fn numbers(found: &Bound<'_, PyAny>, dim: usize) -> PyResult<Vec<f64>> {
-    let wrong = || PyTypeError::new_err(format!("the prior transform returned {found:?}, expected {dim} numbers"));
+    let wrong = |_| PyTypeError::new_err(format!("the prior transform returned {found:?}, expected {dim} numbers"));
+    vector(found).map_err(wrong)
+}
+
+/// What a Python function returned, as numbers.
+pub(crate) fn vector(found: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
     if found.is_none() {
-        return Err(wrong());
+        return Err(PyTypeError::new_err("the function returned None, expected numbers"));
     }
-    let array = found.py().import("numpy")?.call_method1("asarray", (found, "float64")).map_err(|_| wrong())?;
-    let array: PyReadonlyArray1<'_, f64> = array.extract().map_err(|_| wrong())?;
+    let array = found.py().import("numpy")?.call_method1("asarray", (found, "float64"))?;
+    let array: PyReadonlyArray1<'_, f64> = array.extract()?;
     Ok(array.as_array().to_vec())
 }

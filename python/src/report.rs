@@ -1,6 +1,6 @@
 //! All that is known about a run, as JSON for the Python half.
 
-use batchquad::{Engine, Result, journal::Entry, run::rounds, types::Outcome};
+use batchquad::{Engine, Result, diagnostics::diagnose, journal::Entry, run::rounds, types::Outcome};
 use serde_json::{Value, json};
 
 /// Evaluations answered, allowed and failed, and log Z with its sd as last believed.
@@ -42,6 +42,9 @@ pub(crate) fn report(engine: &Engine) -> Result<Value> {
         "prior_mass_near_failures": engine.excluded_mass()?,
         "conflicts": ledger.conflicts().map(|entry| entry.job.id.0).collect::<Vec<_>>(),
         "seconds_choosing": ledger.batches().iter().map(|asked| asked.seconds).sum::<f64>(),
+        "diagnosis": diagnose(engine).ok().map(|found| json!({
+            "verdict": found.verdict.as_str(), "summary": found.summary(), "findings": found.findings,
+        })),
         "repairs": current.map(|c| c.believed.repairs),
         "settings": engine.settings(),
         "seed": engine.seed(),

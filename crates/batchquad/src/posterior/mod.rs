@@ -153,13 +153,9 @@ impl<'a> Posterior<'a> {
         let d = self.dim();
         if let Some(closed) = &self.closed {
             let (mean, covariance) = closed.moments();
-            let rows = self.frame.coordinates();
-            let entry = |i: usize, j: usize| bilinear(&covariance, &rows[i].row, &rows[j].row);
-            return Ok(LatentMoments {
-                mean: rows.iter().map(|row| row.at(&mean)).collect(),
-                covariance: (0..d).map(|i| (0..d).map(|j| entry(i, j)).collect()).collect(),
-                method: Method::ClosedForm,
-            });
+            let (mean, covariance) = self.belief.frame().leave_moments(&mean, &covariance);
+            let covariance = (0..d).map(|i| (0..d).map(|j| covariance.get(i, j)).collect()).collect();
+            return Ok(LatentMoments { mean, covariance, method: Method::ClosedForm });
         }
         let draws = self.own_draws()?;
         let w = draws.weights();
@@ -312,6 +308,16 @@ impl<'a> Posterior<'a> {
 /// `aᵀ S b`.
 fn bilinear(s: &Matrix, a: &[f64], b: &[f64]) -> f64 {
     (0..b.len()).map(|j| b[j] * frame::product(s.col(j), a)).sum()
+}
+
+/// Mean and covariance of the latent coordinates under `(α + ½m²)μ`, whatever the reading of the Gaussian process: `MATH.md` §7.
+/// Cost: `(d + 2)n²/2` exponentials a Gaussian of the measure.
+///
+/// # Errors
+/// [`Error::Numerical`] when that density has no mass.
+pub(crate) fn closed_moments(belief: &Surrogate) -> Result<(Vec<f64>, Matrix)> {
+    let (mean, covariance) = Closed::new(belief)?.moments();
+    Ok(belief.frame().leave_moments(&mean, &covariance))
 }
 
 /// Means and standard deviations of the parameters by `n` importance draws, whatever the model.

@@ -28,6 +28,7 @@ mod joint;
 mod marginal;
 mod nearest;
 mod proposal;
+mod square;
 
 use std::cell::OnceCell;
 
@@ -111,6 +112,8 @@ pub struct Posterior<'a> {
     closed: Option<Closed>,
     seed: u64,
     draws: OnceCell<Draws>,
+    /// Worked out when they are first asked for: joint densities need those of both parameters.
+    marginals: Vec<OnceCell<Marginal>>,
 }
 
 impl<'a> Posterior<'a> {
@@ -124,7 +127,8 @@ impl<'a> Posterior<'a> {
         belief.gp().nodes().require_dim("prior", prior.dim())?;
         // A mass that underflows has no closed form, but draws may still find it.
         let closed = if belief.model() == Model::WsabiL { Closed::new(belief).ok() } else { None };
-        Ok(Self { belief, prior, frame: Frame::of(belief), closed, seed, draws: OnceCell::new() })
+        let marginals = vec![OnceCell::new(); prior.dim()];
+        Ok(Self { belief, prior, frame: Frame::of(belief), closed, seed, draws: OnceCell::new(), marginals })
     }
 
     /// How moments and the marginals of latent coordinates are found.
@@ -175,6 +179,14 @@ impl<'a> Posterior<'a> {
     /// [`Error::Invalid`] for a parameter that is not there, [`Error::Numerical`] as [`Posterior::draws`].
     pub fn marginal(&self, k: usize) -> Result<Marginal> {
         self.require_parameter(k)?;
+        if let Some(known) = self.marginals[k].get() {
+            return Ok(known.clone());
+        }
+        let made = self.make_marginal(k)?;
+        Ok(self.marginals[k].get_or_init(|| made).clone())
+    }
+
+    fn make_marginal(&self, k: usize) -> Result<Marginal> {
         let name = &self.prior.names()[k];
         let axis = self.frame.parameter(self.prior, k);
         let prior = self.prior_of(k);

@@ -6,11 +6,11 @@ use anyhow::Result;
 use batchquad::{
     Error, Prior, Settings,
     evaluate::CommandSpec,
-    journal::Header,
-    prior::{Distribution, MultivariateNormal},
+    prior::{Joint, MultivariateNormal, Parameter, Parameters, require_name},
+    session::Plan,
     settings::OnFailure,
 };
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use toml::{Table, Value};
 
 use crate::{
@@ -33,27 +33,6 @@ pub struct Problem {
     pub known_log_z: Option<f64>,
 }
 
-/// The parameters with their priors: all that makes a problem this one, as it is written in stores.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Parameters {
-    parameters: Vec<Block>,
-}
-
-/// One `[[parameter]]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-enum Block {
-    Scalar { name: String, prior: Distribution },
-    Joint { names: Vec<String>, prior: Joint },
-}
-
-/// A prior over several parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-enum Joint {
-    MultivariateNormal(MultivariateNormal),
-}
-
 const SECTIONS: [&str; 3] = ["parameter", "likelihood", "run"];
 const JOINT: &str = "multivariate-normal";
 const EXAMPLE: &str = "prior = { normal = { mean = 0, sd = 1 } }";
@@ -74,7 +53,11 @@ impl Problem {
             return Err(BadInput(unknown_word("", "section or key", key, &SECTIONS)));
         }
         let parameters = match table.get("parameter") {
-            Some(Value::Array(list)) if !list.is_empty() => Parameters::read(list)?,
+            Some(Value::Array(list)) if !list.is_empty() => {
+                let read = |(i, value)| parameter(&format!("parameter[{i}]"), value);
+                let list = list.iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
+                Parameters::new(list).map_err(|e| BadInput(format!("parameter: {e}")))?
+            }
             Some(Value::Table(_)) => {
                 return Err(BadInput("parameter: found one table, expected [[parameter]] with two brackets".into()));
             }
@@ -108,11 +91,10 @@ impl Problem {
         Ok(())
     }
 
-    /// The header of a store for this problem; the seed of an existing store holds unless another was asked for.
-    pub fn header(&self, store: Option<&Header>) -> Result<Header> {
-        let seed = self.seed.or(store.map(Header::seed)).unwrap_or(0);
-        let settings = crate::store::settings_map(&self.settings)?;
-        Ok(Header::new(self.prior.names().to_vec(), seed, serde_json::to_value(&self.parameters)?, settings)?)
+    /// What a store for this problem is made from, or compared with.
+    pub fn plan(&self) -> Result<Plan> {
+        let problem = serde_json::to_value(&self.parameters)?;
+        Ok(Plan { prior: self.prior.clone(), problem, settings: self.settings.clone(), seed: self.seed })
     }
 
     /// The command of the likelihood.
@@ -129,127 +111,54 @@ pub fn default_store(problem: &Path) -> PathBuf {
     problem.with_extension("batchquad")
 }
 
-impl Parameters {
-    fn read(list: &[Value]) -> Result<Self, BadInput> {
-        let parameters = list.iter().enumerate().map(|(i, v)| Block::read(&format!("parameter[{i}]"), v));
-        Ok(Self { parameters: parameters.collect::<Result<_, _>>()? })
+/// One `[[parameter]]`.
+fn parameter(at: &str, value: &Value) -> Result<Parameter, BadInput> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Raw {
+        name: Option<String>,
+        names: Option<Vec<String>>,
+        prior: Option<Value>,
     }
-
-    /// The parameters in a store's header.
-    pub fn of_header(header: &Header) -> Result<Self> {
-        serde_json::from_value(header.problem().clone())
-            .map_err(|e| BadInput(format!("the prior in the store is not one that this program knows: {e}")).into())
-    }
-
-    pub fn prior(&self) -> batchquad::Result<Prior> {
-        Prior::product(self.parameters.iter().map(Block::prior).collect::<batchquad::Result<Vec<_>>>()?)
-    }
-
-    /// Each block for a problem file: the line with its name or names, and its prior.
-    pub fn blocks(&self) -> Result<Vec<(String, serde_json::Value)>> {
-        let block = |block: &Block| -> Result<(String, serde_json::Value)> {
-            Ok(match block {
-                Block::Scalar { name, prior } => (format!("name = {}", as_json(name)), serde_json::to_value(prior)?),
-                Block::Joint { names, prior } => (format!("names = {}", as_json(names)), serde_json::to_value(prior)?),
-            })
-        };
-        self.parameters.iter().map(block).collect()
-    }
-
-    /// How many parameters each block has.
-    pub fn sizes(&self) -> Vec<usize> {
-        let size = |block: &Block| match block {
-            Block::Scalar { .. } => 1,
-            Block::Joint { names, .. } => names.len(),
-        };
-        self.parameters.iter().map(size).collect()
-    }
-
-    /// One line for each block: its names and its prior.
-    pub fn describe(&self) -> Vec<(String, String)> {
-        self.parameters
-            .iter()
-            .map(|block| match block {
-                Block::Scalar { name, prior } => (name.clone(), in_words(prior)),
-                Block::Joint { names, prior } => (names.join(", "), in_words(prior)),
-            })
-            .collect()
-    }
-}
-
-impl Block {
-    fn read(at: &str, value: &Value) -> Result<Self, BadInput> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Raw {
-            name: Option<String>,
-            names: Option<Vec<String>>,
-            prior: Option<Value>,
-        }
-        let raw: Raw = read(at, value, &[])?;
-        let Some(prior) = raw.prior else {
-            return Err(BadInput(format!("{at}: the key `prior` is missing, expected for instance {EXAMPLE}")));
-        };
-        if prior.as_table().is_none_or(|table| table.len() != 1) {
-            let found = as_json(&prior);
-            return Err(BadInput(format!("{at}.prior is {}, expected one family, for instance {EXAMPLE}", found)));
-        }
-        let at_prior = format!("{at}.prior");
-        match (raw.name, raw.names) {
-            (Some(name), None) if prior.get(JOINT).is_some() => Err(BadInput(format!(
-                "{at}: name = {name:?} with a {JOINT} prior, expected names = [\"a\", \"b\", …], one for each dimension"
-            ))),
-            (Some(name), None) => {
-                require_name(&format!("{at}.name"), &name)?;
-                Ok(Self::Scalar { name, prior: read(&at_prior, &prior, &[JOINT])? })
-            }
-            (None, Some(names)) => {
-                for (i, name) in names.iter().enumerate() {
-                    require_name(&format!("{at}.names[{i}]"), name)?;
-                }
-                let prior: Joint = read(&at_prior, &prior, &[])?;
-                let Joint::MultivariateNormal(normal) = &prior;
-                if normal.mean().len() != names.len() {
-                    let (n, d) = (names.len(), normal.mean().len());
-                    return Err(BadInput(format!(
-                        "{at}.names has {n} names, expected {d}, one for each element of mean"
-                    )));
-                }
-                Ok(Self::Joint { names, prior })
-            }
-            (None, None) => Err(BadInput(format!("{at}: the key `name` is missing"))),
-            (Some(_), Some(_)) => Err(BadInput(format!("{at}: found both name and names, expected one of them"))),
-        }
-    }
-
-    fn prior(&self) -> batchquad::Result<Prior> {
-        match self {
-            Self::Scalar { name, prior } => Prior::independent([(name.clone(), *prior)]),
-            Self::Joint { names, prior: Joint::MultivariateNormal(normal) } => {
-                Prior::multivariate_normal(names.clone(), normal.mean().to_vec(), normal.covariance().to_vec())
-            }
-        }
-    }
-}
-
-/// A prior as `normal(mean 0.0, sd 1.0)`.
-fn in_words(prior: &impl Serialize) -> String {
-    let json = serde_json::to_value(prior).unwrap_or_default();
-    let Some((family, parameters)) = json.as_object().and_then(|object| object.iter().next()) else {
-        return json.to_string();
+    let raw: Raw = read(at, value, &[])?;
+    let Some(prior) = raw.prior else {
+        return Err(BadInput(format!("{at}: the key `prior` is missing, expected for instance {EXAMPLE}")));
     };
-    let list = parameters.as_object().into_iter().flatten().map(|(key, value)| format!("{key} {value}"));
-    format!("{family}({})", list.collect::<Vec<_>>().join(", "))
+    if prior.as_table().is_none_or(|table| table.len() != 1) {
+        let found = as_json(&prior);
+        return Err(BadInput(format!("{at}.prior is {}, expected one family, for instance {EXAMPLE}", found)));
+    }
+    let at_prior = format!("{at}.prior");
+    let name_of = |at: String, name: &str| require_name(&at, name).map_err(|e| BadInput(e.to_string()));
+    match (raw.name, raw.names) {
+        (Some(name), None) if prior.get(JOINT).is_some() => Err(BadInput(format!(
+            "{at}: name = {name:?} with a {JOINT} prior, expected names = [\"a\", \"b\", …], one for each dimension"
+        ))),
+        (Some(name), None) => {
+            name_of(format!("{at}.name"), &name)?;
+            Ok(Parameter::Scalar { name, prior: read(&at_prior, &prior, &[JOINT])? })
+        }
+        (None, Some(names)) => {
+            for (i, name) in names.iter().enumerate() {
+                name_of(format!("{at}.names[{i}]"), name)?;
+            }
+            let JointInFile::MultivariateNormal(normal) = read(&at_prior, &prior, &[])?;
+            if normal.mean().len() != names.len() {
+                let (n, d) = (names.len(), normal.mean().len());
+                return Err(BadInput(format!("{at}.names has {n} names, expected {d}, one for each element of mean")));
+            }
+            Ok(Parameter::Joint { names, prior: Joint::MultivariateNormal(normal) })
+        }
+        (None, None) => Err(BadInput(format!("{at}: the key `name` is missing"))),
+        (Some(_), Some(_)) => Err(BadInput(format!("{at}: found both name and names, expected one of them"))),
+    }
 }
 
-/// Names travel to shells, tables, web pages and other languages: they hold nothing that means something there.
-fn require_name(at: &str, name: &str) -> Result<(), BadInput> {
-    let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '[' | ']');
-    if name.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_') && name.chars().all(fits) {
-        return Ok(());
-    }
-    let expected = "a name that begins with a letter and has only letters, digits and _ - . [ ]";
-    Err(BadInput(format!("{at} is {name:?}, expected {expected}")))
+/// The joint priors that a file can hold.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+enum JointInFile {
+    MultivariateNormal(MultivariateNormal),
 }
 
 fn likelihood(value: Option<&Value>, base: &Path) -> Result<(Option<CommandSpec>, OnFailure), BadInput> {

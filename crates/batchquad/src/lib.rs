@@ -40,6 +40,7 @@ pub mod prior;
 pub mod rng;
 pub mod run;
 pub mod select;
+pub mod session;
 pub mod settings;
 mod simd;
 pub mod stop;

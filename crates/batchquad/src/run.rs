@@ -116,15 +116,12 @@ impl<'a> Run<'a> {
     /// # Errors
     /// When an event cannot be recorded, an evaluator has broken down, or no belief can be formed. Nothing recorded is lost.
     pub fn advance(&mut self, patience: Duration) -> Result<Progress> {
-        let free = match self.engine.settings().schedule {
-            Schedule::Batch if self.evaluator.in_flight() == 0 => self.engine.next_batch(),
-            Schedule::Batch => 0,
-            Schedule::Async => self.evaluator.workers().saturating_sub(self.evaluator.in_flight()),
-        };
-        if free > 0 && self.ending.is_none() {
-            match self.stop()? {
-                Some(stop) => self.ending = Some(stop),
-                None => return self.ask(free),
+        if self.ending.is_none() {
+            let (workers, in_flight) = (self.evaluator.workers(), self.evaluator.in_flight());
+            match next_step(self.engine, workers, in_flight, self.started.elapsed().as_secs_f64()) {
+                Step::Ask(n) => return self.ask(n),
+                Step::Stop(stop) => self.ending = Some(stop),
+                Step::Wait => {}
             }
         }
         if self.evaluator.in_flight() > 0 {
@@ -135,28 +132,12 @@ impl<'a> Run<'a> {
             };
         }
         match &self.ending {
-            Some(stop) => Ok(Progress::Done(self.honest(stop.clone()))),
+            Some(stop) => Ok(Progress::Done(honest(self.engine, stop.clone()))),
             None => Ok(Progress::Waiting),
         }
     }
 
-    /// No evidence, no success: whatever else ended the run.
-    fn honest(&self, stop: Stop) -> Stop {
-        match (&stop.status, self.engine.current()) {
-            (Status::Interrupted | Status::Failed, _) | (_, Ok(_)) => stop,
-            (_, Err(e)) => Stop::new(Status::Failed, format!("{}; {e}", stop.reason)),
-        }
-    }
-
-    fn stop(&self) -> Result<Option<Stop>> {
-        let engine = &self.engine;
-        Ok(stop::check(engine, &rounds(engine), self.started.elapsed().as_secs_f64()))
-    }
-
-    fn ask(&mut self, free: usize) -> Result<Progress> {
-        let ledger = self.engine.ledger();
-        let used = ledger.entries().len() + ledger.imported().len();
-        let n = free.min(self.engine.settings().max_evaluations.saturating_sub(used)).max(1);
+    fn ask(&mut self, n: usize) -> Result<Progress> {
         let begin = Instant::now();
         let mut asked = self.engine.ask(n)?;
         asked.seconds = begin.elapsed().as_secs_f64();
@@ -188,6 +169,82 @@ impl<'a> Run<'a> {
         }
         Ok(())
     }
+}
+
+/// What a run does next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Choose a batch of this many points.
+    Ask(usize),
+    /// Wait for evaluations.
+    Wait,
+    /// Ask no more.
+    Stop(Stop),
+}
+
+/// What a run does next with `in_flight` evaluations queued or running on so many workers, `seconds` after it began.
+#[must_use]
+pub fn next_step(engine: &Engine, workers: usize, in_flight: usize, seconds: f64) -> Step {
+    let free = match engine.settings().schedule {
+        Schedule::Batch if in_flight == 0 => engine.next_batch(),
+        Schedule::Batch => 0,
+        Schedule::Async => workers.saturating_sub(in_flight),
+    };
+    if free == 0 {
+        return Step::Wait;
+    }
+    if let Some(stop) = stop::check(engine, &rounds(engine), seconds) {
+        return Step::Stop(stop);
+    }
+    let used = engine.ledger().entries().len() + engine.ledger().imported().len();
+    Step::Ask(free.min(engine.settings().max_evaluations.saturating_sub(used)).max(1))
+}
+
+/// No evidence, no success: whatever else ended the run.
+#[must_use]
+pub fn honest(engine: &Engine, stop: Stop) -> Stop {
+    match (&stop.status, engine.current()) {
+        (Status::Interrupted | Status::Failed, _) | (_, Ok(_)) => stop,
+        (_, Err(e)) => Stop::new(Status::Failed, format!("{}; {e}", stop.reason)),
+    }
+}
+
+/// How a run stands, judged by its events alone; `None` when there is more to do.
+#[must_use]
+pub fn standing(engine: &Engine) -> Option<Stop> {
+    if let Some(stop) = aborted(engine) {
+        return Some(stop);
+    }
+    if engine.ledger().pending().next().is_some() {
+        return None;
+    }
+    stop::check(engine, &rounds(engine), 0.0).map(|stop| honest(engine, stop))
+}
+
+/// The failure that ended a run whose failures are to end it.
+#[must_use]
+pub fn aborted(engine: &Engine) -> Option<Stop> {
+    if engine.settings().on_failure != OnFailure::Abort {
+        return None;
+    }
+    engine.ledger().entries().find_map(|entry| match &entry.answer.as_ref()?.outcome {
+        Outcome::Failed { kind, message } => {
+            let reason = format!("evaluation {} failed ({kind}): {message}", entry.job.id);
+            Some(Stop::new(Status::Failed, reason))
+        }
+        Outcome::Value(_) => None,
+    })
+}
+
+/// A reason to give up: `failed` evaluations in a row, as many as the run begins with, and no value at all. That is a mistake in
+/// the likelihood, not in the points.
+#[must_use]
+pub fn hopeless(engine: &Engine, failed: usize, last: &str) -> Option<Stop> {
+    let enough = engine.initial_size().max(engine.settings().batch);
+    if failed < enough || engine.ledger().values().next().is_some() {
+        return None;
+    }
+    Some(Stop::new(Status::Failed, format!("all {failed} evaluations so far failed, the last one: {last}")))
 }
 
 /// What was believed after every batch, up to now.

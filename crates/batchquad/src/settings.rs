@@ -204,6 +204,18 @@ impl Settings {
         Ok(())
     }
 
+    /// The settings as a JSON object, as they stand in a store.
+    ///
+    /// # Errors
+    /// As [`Settings::validate`].
+    pub fn to_map(&self) -> Result<serde_json::Map<String, serde_json::Value>> {
+        self.validate()?;
+        match serde_json::to_value(self) {
+            Ok(serde_json::Value::Object(map)) => Ok(map),
+            _ => Err(Error::invalid("settings", self, "values that JSON can hold")),
+        }
+    }
+
     pub(crate) fn fit_options(&self) -> FitOptions {
         FitOptions { ard: self.kernel == KernelChoice::Ard, ..FitOptions::default() }
     }

@@ -16,6 +16,7 @@ const ROWS: [&[&str]; 11] = [
     &["engine", "stop"],
     &["diagnostics"],
     &["run"],
+    &["session"],
 ];
 
 /// Parts on the impure side: they know the words at the bottom and nothing else.

@@ -7,6 +7,7 @@ use batchquad::{
     compare::Standing,
     diagnostics::{Level, diagnose},
     estimate::Estimate,
+    session::peek,
 };
 use serde::Serialize;
 
@@ -14,7 +15,6 @@ use crate::{
     exit::Exit,
     output::{note, plus_minus, print, print_json, table},
     page,
-    store::peek,
     trust::Trust,
 };
 

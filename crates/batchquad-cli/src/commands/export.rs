@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use anyhow::Result;
+use batchquad::session::peek;
 
 use crate::{
     evaluations::{columns, rows},
     exit::Exit,
-    store::peek,
 };
 
 pub fn export(store: &Path) -> Result<Exit> {

@@ -6,18 +6,19 @@ use anyhow::Result;
 use batchquad::{
     Prior,
     journal::{Event, LogValue, Row},
+    session::Session,
 };
 
 use crate::{
     exit::{BadInput, Exit},
     output::note,
-    store::Session,
+    store::open,
 };
 
 const VALUE: &str = "log_likelihood";
 
 pub fn import(store: &Path, table: &Path) -> Result<Exit> {
-    let mut session = Session::open(store)?;
+    let mut session = open(store)?;
     let rows = read(table, session.engine.prior())?;
     record(&mut session, rows)
 }
@@ -25,7 +26,7 @@ pub fn import(store: &Path, table: &Path) -> Result<Exit> {
 /// Records the rows in one event.
 pub fn record(session: &mut Session, rows: Vec<Row>) -> Result<Exit> {
     let (before, given) = (session.engine.ledger().imported().len(), rows.len());
-    session.record(&Event::Imported { rows })?;
+    session.keep(&Event::Imported { rows })?;
     let new = session.engine.ledger().imported().len() - before;
     note(&format!("imported {new} evaluations, {} were known already", given - new));
     Ok(Exit::Done)

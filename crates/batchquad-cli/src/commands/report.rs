@@ -3,13 +3,13 @@
 use std::{path::Path, process::Command};
 
 use anyhow::Result;
+use batchquad::session::peek_before_damage;
 
 use crate::{
     cli::{ReportArgs, YesNo},
     exit::{BadInput, Exit},
     output::note,
     page,
-    store::peek_before_damage,
 };
 
 pub fn report(args: &ReportArgs) -> Result<Exit> {

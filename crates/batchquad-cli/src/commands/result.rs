@@ -1,13 +1,13 @@
 //! `result`: log Z and the posterior from a store.
 
 use anyhow::Result;
+use batchquad::{run::standing, session::peek};
 
 use crate::{
     cli::StoreArgs,
     exit::Exit,
     output::{note, print, print_json},
     report::Report,
-    store::{peek, standing},
 };
 
 pub fn result(args: &StoreArgs) -> Result<Exit> {

@@ -4,9 +4,9 @@ use std::{path::Path, time::Duration};
 
 use anyhow::Result;
 use batchquad::{
-    Engine,
     evaluate::{CommandEvaluator, Evaluator},
-    run::{Progress, Run},
+    run::{Progress, Run, aborted, hopeless},
+    session::Session,
     stop::{Status, Stop},
     types::Outcome,
 };
@@ -19,7 +19,7 @@ use crate::{
     progress::Display,
     report::Report,
     signals::Signals,
-    store::{Session, aborted},
+    store,
 };
 
 /// How long a step waits before it looks for signals and redraws.
@@ -43,7 +43,7 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
         }
         None => {
             let mut display = Display::new(&session.engine, args.quiet);
-            let mut run = Run::new(&mut session.engine, &mut evaluator, &mut session.store)?;
+            let mut run = Run::new(&mut session.engine, &mut evaluator, session.record.as_mut())?;
             let stop = drive(&mut run, &signals, &mut display);
             display.finish();
             stop?
@@ -56,7 +56,7 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
 /// The store of the problem: the one that is there, or a new one.
 fn open(dir: &Path, problem: &Problem, args: &RunArgs) -> Result<Session> {
     if batchquad::journal::Store::exists(dir) {
-        let session = Session::resume(dir, problem)?;
+        let session = store::resume(dir, problem)?;
         if !args.quiet {
             let done = session.engine.ledger().entries().filter(|e| !e.is_pending()).count();
             note(&format!("resuming {} with {done} evaluations", dir.display()));
@@ -68,7 +68,7 @@ fn open(dir: &Path, problem: &Problem, args: &RunArgs) -> Result<Session> {
             BadInput(format!("there is no store at {}, expected one because of --resume", dir.display())).into()
         );
     }
-    Session::create(dir, problem)
+    store::create(dir, problem)
 }
 
 /// Advances the run to its end, or until it is interrupted.
@@ -85,9 +85,8 @@ fn drive(run: &mut Run<'_>, signals: &Signals, display: &mut Display) -> Result<
             Ok(Progress::Done(stop)) => return Ok(stop),
             Ok(Progress::Told { outcome: Outcome::Failed { message, .. }, .. }) => {
                 failed_in_a_row += 1;
-                if failed_in_a_row >= first_look(run.engine()) && run.engine().ledger().values().next().is_none() {
-                    let reason = format!("all {failed_in_a_row} evaluations so far failed, the last one: {message}");
-                    run.finish_early(Stop { status: Status::Failed, reason });
+                if let Some(stop) = hopeless(run.engine(), failed_in_a_row, &message) {
+                    run.finish_early(stop);
                 }
             }
             Ok(Progress::Told { .. }) => failed_in_a_row = 0,
@@ -102,15 +101,10 @@ fn drive(run: &mut Run<'_>, signals: &Signals, display: &mut Display) -> Result<
     }
 }
 
-/// So many failures and no value at all: a mistake in the command, not in the points.
-fn first_look(engine: &Engine) -> usize {
-    engine.initial_size().max(engine.settings().batch)
-}
-
 fn finish(session: &mut Session, stop: &Stop, dir: &Path, args: &RunArgs) -> Result<Exit> {
     let report = Report::new(&session.engine, Some(stop), dir)?;
     if let Some(trust) = &report.trust
-        && let Err(e) = session.remember_end(trust)
+        && let Err(e) = store::remember_end(session, trust)
     {
         note(&format!("what was found out could not be kept in the store: {e:#}"));
     }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use batchquad::types::Outcome;
+use batchquad::{session::peek, types::Outcome};
 use serde_json::json;
 
 use crate::{
     cli::StoreArgs,
     exit::Exit,
     output::{facts, plus_minus, print, print_json},
-    store::{command, peek, state, verdict},
+    store::{command, state, verdict},
 };
 
 pub fn status(args: &StoreArgs) -> Result<Exit> {

@@ -11,6 +11,7 @@ use batchquad::{
     Error,
     evaluate::{Reply, answer},
     journal::{Applied, Event, Told},
+    session::Session,
     types::{FailureKind, Outcome},
 };
 use serde::Deserialize;
@@ -18,7 +19,7 @@ use serde::Deserialize;
 use crate::{
     exit::{BadInput, Exit},
     output::note,
-    store::Session,
+    store::open,
 };
 
 /// What an answer may say beside its value.
@@ -37,7 +38,7 @@ pub fn tell(store: &Path, file: Option<&Path>) -> Result<Exit> {
         }
         None => Box::new(std::io::stdin().lock()),
     };
-    let mut session = Session::open(store)?;
+    let mut session = open(store)?;
     let (mut number, mut bad, mut counted, mut repeated) = (0_u64, 0_u64, 0_u64, 0_u64);
     let mut line = Vec::new();
     loop {
@@ -83,12 +84,7 @@ fn take(session: &mut Session, line: &[u8]) -> batchquad::Result<(Told, Applied)
     let seconds = if seconds.is_finite() && seconds >= 0.0 { seconds } else { 0.0 };
     let told = Told { id, outcome, attempt: 1, seconds, worker };
     let event = Event::Told(told.clone());
-    let applied = session.engine.ledger().judge(&event)?;
-    if applied != Applied::Repeated {
-        session.store.append(&event)?;
-        session.engine.apply(&event)?;
-    }
-    Ok((told, applied))
+    Ok((told, session.keep(&event)?))
 }
 
 fn remark(number: u64, told: &Told, applied: Applied) {

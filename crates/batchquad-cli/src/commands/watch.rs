@@ -7,13 +7,13 @@ use std::{
 };
 
 use anyhow::Result;
-use batchquad::{Engine, evaluate::clean, journal::Replay};
+use batchquad::{Engine, evaluate::clean, journal::Replay, session::peek};
 
 use crate::{
     exit::Exit,
     output::print,
     screen::Screen,
-    store::{peek, state},
+    store::state,
     view::{Line, Seen, Weight},
 };
 

@@ -6,6 +6,7 @@ use batchquad::{
     engine::Current,
     evaluate::clean,
     posterior::{Curve, Marginal, Method, Posterior},
+    prior::Parameters,
 };
 use batchquad_plot::{Axis, Band, Chart, Density, Figure, Line, Marker, Points, Rule, compact};
 use serde::Serialize;
@@ -14,7 +15,6 @@ use super::{
     Drawn,
     words::{count, rounded},
 };
-use crate::problem::Parameters;
 
 /// Points of a marginal's curve.
 const CURVE: usize = 161;
@@ -84,11 +84,12 @@ pub fn section(engine: &Engine, current: &Current) -> Result<Section> {
 
 /// The prior of each parameter in words.
 fn priors(engine: &Engine) -> Result<Vec<String>> {
-    let described = Parameters::of_header(engine.ledger().header())?.describe();
+    let parameters = Parameters::from_problem(engine.ledger().header().problem())?;
+    let described = parameters.describe();
     let each = |(names, prior): &(String, String), n: usize| {
         vec![if n > 1 { format!("{prior} of {names}") } else { prior.clone() }; n]
     };
-    let sizes = Parameters::of_header(engine.ledger().header())?.sizes();
+    let sizes = parameters.iter().map(|parameter| parameter.names().len());
     Ok(described.iter().zip(sizes).flat_map(|(line, n)| each(line, n)).map(|text| clean(&text)).collect())
 }
 

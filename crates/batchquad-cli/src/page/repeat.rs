@@ -4,15 +4,13 @@ use batchquad::{
     Engine, Settings,
     evaluate::clean,
     journal::{Event, FORMAT, Replay},
+    prior::{Parameter, Parameters},
 };
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::words::{count, date};
-use crate::{
-    problem::Parameters,
-    store::{command, is_internal, known_log_z, settings_map},
-};
+use crate::store::{command, is_internal, known_log_z};
 
 /// Settings, versions, seed and command.
 #[derive(Debug, Serialize)]
@@ -36,8 +34,8 @@ struct Setting {
 
 pub fn repeat(engine: &Engine, replay: &Replay) -> anyhow::Result<Repeat> {
     let header = engine.ledger().header();
-    let defaults = settings_map(&Settings::default())?;
-    let settings = settings_map(engine.settings())?.into_iter().map(|(name, value)| Setting {
+    let defaults = Settings::default().to_map()?;
+    let settings = engine.settings().to_map()?.into_iter().map(|(name, value)| Setting {
         default: defaults.get(&name) == Some(&value),
         value: if value.is_null() { "not set".into() } else { value.to_string().replace('"', "") },
         name,
@@ -56,10 +54,14 @@ pub fn repeat(engine: &Engine, replay: &Replay) -> anyhow::Result<Repeat> {
 fn problem_file(engine: &Engine) -> anyhow::Result<String> {
     let ledger = engine.ledger();
     let mut text = String::new();
-    for (key, block) in Parameters::of_header(ledger.header())?.blocks()? {
-        text.push_str(&format!("[[parameter]]\n{key}\nprior = {}\n\n", toml(&block)));
+    for parameter in Parameters::from_problem(ledger.header().problem())?.iter() {
+        let (key, prior) = match parameter {
+            Parameter::Scalar { name, prior } => (format!("name = {}", toml(&name.as_str().into())), json!(prior)),
+            Parameter::Joint { names, prior } => (format!("names = {}", toml(&names.as_slice().into())), json!(prior)),
+        };
+        text.push_str(&format!("[[parameter]]\n{key}\nprior = {}\n\n", toml(&prior)));
     }
-    let settings = settings_map(engine.settings())?;
+    let settings = engine.settings().to_map()?;
     if let Some(words) = command(ledger) {
         let words = Value::from(words);
         text.push_str(&format!("[likelihood]\ncommand = {}\n", toml(&words)));

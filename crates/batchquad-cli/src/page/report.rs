@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use batchquad::{Engine, diagnostics::Level, evaluate::clean, journal::Replay};
+use batchquad::{Engine, diagnostics::Level, evaluate::clean, journal::Replay, run::standing};
 use batchquad_plot::compact;
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ use super::{
     timeline,
     words::{count, date, exponential, plus_minus},
 };
-use crate::{output::duration, report::Report, store::standing};
+use crate::{output::duration, report::Report};
 
 /// All that the template shows.
 #[derive(Serialize)]

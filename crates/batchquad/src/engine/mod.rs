@@ -58,7 +58,7 @@ impl Engine {
     /// # Errors
     /// [`Error::Invalid`] for settings out of range.
     pub fn new(prior: Prior, settings: Settings, seed: u64) -> Result<Self> {
-        let header = Header::new(prior.names().to_vec(), seed, Value::Null, to_map(&settings)?)?;
+        let header = Header::new(prior.names().to_vec(), seed, Value::Null, settings.to_map()?)?;
         Self::from_ledger(prior, Ledger::new(header))
     }
 
@@ -331,15 +331,6 @@ impl Engine {
     #[must_use]
     pub fn fallbacks(&self) -> usize {
         self.fallbacks
-    }
-}
-
-/// Settings as a JSON object.
-pub(crate) fn to_map(settings: &Settings) -> Result<serde_json::Map<String, Value>> {
-    settings.validate()?;
-    match serde_json::to_value(settings) {
-        Ok(Value::Object(map)) => Ok(map),
-        _ => Err(Error::invalid("settings", settings, "values that JSON can hold")),
     }
 }
 

@@ -43,6 +43,7 @@ mod family;
 mod logconcave;
 mod multivariate;
 pub mod normal;
+mod parameters;
 mod shapes;
 mod truncated;
 
@@ -53,6 +54,7 @@ pub use self::{
     distribution::Distribution,
     family::{Family, SHAPE_RANGE},
     multivariate::MultivariateNormal,
+    parameters::{Joint, Parameter, Parameters, Probes, require_name},
 };
 use crate::{
     error::{Error, Result},

@@ -1,0 +1,129 @@
+"""The loop: ask, evaluate, record, until a rule says stop. The rules are the core's."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._evaluate import Evaluator, Task
+from ._likelihood import Answer
+from ._progress import Display
+
+if TYPE_CHECKING:
+    from ._batchquad import Session
+
+#: How long a step waits for an answer before it looks around.
+_PATIENCE = 0.2
+
+#: Kinds whose likely cause is the machinery, so that trying again is sensible.
+_INFRASTRUCTURE = frozenset(["signal", "timeout", "lost-worker"])
+
+#: Larger blobs are kept in memory only: a store is for the run, not for data.
+_LARGEST_BLOB = 1 << 20
+
+
+class Driver:
+    """One run of a session on an evaluator."""
+
+    def __init__(self, session: Session, evaluator: Evaluator, retries: int, display: Display, blobs: dict[int, Any]) -> None:
+        self._session, self._evaluator, self._retries, self._display, self._blobs = session, evaluator, retries, display, blobs
+        self._waits_for_all = json.loads(session.settings)["schedule"] == "batch"
+        self._aborts = json.loads(session.settings)["on_failure"] == "abort"
+        self._first: dict[int, int] = {}
+        self._failed_in_a_row = 0
+        self._ending: tuple[str, str] | None = None
+
+    def run(self) -> tuple[str, str]:
+        """Runs to the end; says how it ended and why. What is interrupted stays pending."""
+        aborted = self._session.aborted()
+        if aborted is not None:
+            return aborted
+        began = time.monotonic()
+        try:
+            for id, theta, _ in self._session.pending():
+                self._start(id, theta, self._session.attempts(id) + 1)
+            while True:
+                in_flight = self._evaluator.in_flight
+                if self._ending is None and not (in_flight and self._waits_for_all):
+                    jobs, self._ending = self._session.step(self._evaluator.workers, in_flight, time.monotonic() - began)
+                    for id, theta, _ in jobs:
+                        self._start(id, theta, 1)
+                if self._evaluator.in_flight:
+                    for task, answer in self._evaluator.wait(_PATIENCE):
+                        self._record(task, answer)
+                elif self._ending is not None:
+                    return self._session.honest(*self._ending)
+                self._display.update(self._session, self._evaluator.in_flight)
+        except KeyboardInterrupt:
+            for task, answer in self._evaluator.collect():
+                # What the interrupt itself broke is not the likelihood's doing.
+                if answer.kind not in _INFRASTRUCTURE:
+                    self._record(task, answer)
+            raise
+        finally:
+            self._evaluator.close()
+            self._display.finish()
+
+    def _start(self, id: int, theta: np.ndarray, attempt: int) -> None:
+        self._first.setdefault(id, attempt)
+        self._evaluator.start(Task(id, theta, attempt))
+
+    def _record(self, task: Task, answer: Answer) -> None:
+        session, kind, message = self._session, answer.kind, answer.message
+        if answer.value is not None:
+            record_blob(session, self._blobs, task.id, answer.blob)
+            _, failure = session.tell(task.id, answer.value, task.attempt, answer.seconds, answer.worker)
+            if failure is None:
+                self._failed_in_a_row = 0
+                return
+            kind, message = "nan", failure
+        else:
+            assert kind is not None
+            tried = task.attempt - self._first[task.id]
+            given_up = answer.final or (self._ending is not None and self._ending[0] == "failed")
+            if kind in _INFRASTRUCTURE and tried < self._retries and not given_up:
+                session.retry(task.id, task.attempt, kind, message)
+                self._evaluator.start(Task(task.id, task.theta, task.attempt + 1))
+                return
+            session.fail(task.id, kind, message, task.attempt, answer.seconds, answer.worker)
+        self._failed_in_a_row += 1
+        if self._ending is None:
+            self._ending = session.hopeless(self._failed_in_a_row, message)
+        if self._ending is None and self._aborts:
+            self._ending = ("failed", f"evaluation {task.id} failed ({kind}): {message}")
+
+
+def record_blob(session: Session, blobs: dict[int, Any], id: int, blob: Any) -> None:
+    """Keeps what a function returned beside its value: in memory, and in the store if JSON can hold it. Never pickled."""
+    if blob is None:
+        return
+    blobs[id] = blob
+    try:
+        text = json.dumps({"blob": {"id": id, "value": blob}}, default=_plain)
+    except (TypeError, ValueError, RecursionError):
+        return
+    if len(text) <= _LARGEST_BLOB:
+        # Before its value: a crash between the two then loses neither.
+        session.note(text)
+
+
+def recall_blobs(session: Session) -> dict[int, Any]:
+    """The blobs in a store."""
+    blobs = {}
+    for text in session.notes():
+        if text.startswith('{"blob":'):
+            try:
+                blob = json.loads(text)["blob"]
+                blobs[int(blob["id"])] = blob["value"]
+            except (ValueError, KeyError, TypeError):  # a remark of somebody else's
+                continue
+    return blobs
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is not JSON")

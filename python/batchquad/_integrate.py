@@ -1,0 +1,114 @@
+"""The whole of it in one call."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Unpack
+
+from ._errors import Interrupted
+from ._evaluate import ExecutorLike
+from ._likelihood import LogLikelihood
+from ._prior import PriorLike
+from ._progress import ProgressLike
+from ._result import Result
+from ._settings import BatchRule, FurtherSettings, OnFailure, Schedule, Surrogate
+from ._study import Study
+
+
+def integrate(
+    log_likelihood: LogLikelihood,
+    prior: PriorLike,
+    *,
+    batch: int = 8,
+    max_evaluations: int = 128,
+    target_sd: float | None = None,
+    seed: int = 0,
+    executor: ExecutorLike = None,
+    store: str | os.PathLike[str] | None = None,
+    surrogate: Surrogate = "wsabi-l",
+    batch_rule: BatchRule = "kriging-believer",
+    schedule: Schedule = "batch",
+    timeout: float | None = None,
+    retries: int = 2,
+    on_failure: OnFailure = "exclude",
+    vectorized: bool = False,
+    pass_dict: bool = False,
+    progress: ProgressLike = None,
+    initial: Any = None,
+    workers: int | None = None,
+    **settings: Unpack[FurtherSettings],
+) -> Result:
+    """The evidence of a model: the integral of its likelihood against its prior, from few evaluations.
+
+    Args:
+        log_likelihood: Takes a point, a 1-D array (or a dict of names to numbers, with ``pass_dict``), and returns the log-likelihood
+            there: any real number, −∞ where the likelihood is zero. It may return ``(value, blob)``: blobs are kept in ``Result.blobs``.
+        prior: A dict of names to distributions (`Normal`, `Uniform`, …, frozen ``scipy.stats`` distributions, ``(low, high)``),
+            a `MultivariateNormal`, or a `UnitCube`.
+        batch: Points chosen together.
+        max_evaluations: The run ends after so many.
+        target_sd: … or when log Z is known to so much, in two batches in a row.
+        seed: The same seed, the same points.
+        executor: Who evaluates: ``None`` this thread, a number so many processes of our own (a worker that dies or hangs is replaced),
+            any ``concurrent.futures.Executor``, a Dask client, or a function without arguments that makes an executor.
+        store: A directory in which everything is kept; the same call resumes it.
+        surrogate: The belief about the likelihood.
+        batch_rule: How the points of a batch are kept apart.
+        schedule: ``"batch"`` chooses when the whole batch is back (reproducible to the bit), ``"async"`` whenever a worker is free.
+        timeout: Seconds for one evaluation; needs an executor.
+        retries: How often an evaluation is tried again after a timeout or a lost worker. Other failures would repeat.
+        on_failure: What becomes of a point that failed for good: left out (``"exclude"``), taken as likelihood zero on your word
+            (``"as-zero"``), or the end of the run (``"abort"``).
+        vectorized: ``log_likelihood`` takes all points of a batch at once, a row each, and returns as many values.
+        pass_dict: ``log_likelihood`` takes a dict of names to numbers.
+        progress: ``None`` shows a line in terminals and notebooks, ``True`` a line a minute in log files too; or a function.
+        initial: Evaluations made elsewhere: a table with a column for each parameter and ``log_likelihood``, or ``(points, values)``.
+        workers: How many evaluations an executor runs at the same time, where it does not say so itself.
+        **settings: All other settings, as in problem files.
+
+    A raised exception, a NaN, a worker that dies are failures of one evaluation, never of the run. Ctrl-C raises `Interrupted`, which has
+    the study with all that was evaluated.
+
+    >>> from batchquad import Normal, integrate
+    >>> result = integrate(lambda theta: -0.5 * theta @ theta, {"x": Normal(0, 1), "y": Normal(0, 1)}, max_evaluations=32)
+    >>> abs(result.log_z - (-0.6931)) < 0.01   # ∫ exp(−|θ|²/2) N(θ; 0, I) dθ = ½
+    True
+    >>> result.status
+    'budget'
+    """
+    study = Study(
+        prior,
+        store=store,
+        seed=seed,
+        batch=batch,
+        max_evaluations=max_evaluations,
+        target_sd=target_sd,
+        surrogate=surrogate,
+        batch_rule=batch_rule,
+        schedule=schedule,
+        on_failure=on_failure,
+        **settings,
+    )
+    try:
+        if initial is not None:
+            study.import_evaluations(initial)
+        result = study.run(
+            log_likelihood,
+            executor=executor,
+            timeout=timeout,
+            retries=retries,
+            vectorized=vectorized,
+            pass_dict=pass_dict,
+            progress=progress,
+            workers=workers,
+        )
+    except Interrupted:
+        # In memory it is all there is; a store goes back, so that the same call resumes it.
+        if study.store is not None:
+            study.close()
+        raise
+    except BaseException:
+        study.close()
+        raise
+    study.close()
+    return result

@@ -1,0 +1,141 @@
+"""Calling the user's function: what it returns becomes a number or a failure with a kind. This is what runs on workers."""
+
+from __future__ import annotations
+
+import numbers
+import os
+import platform
+import threading
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+import numpy as np
+
+LogLikelihood: TypeAlias = Callable[[Any], Any]
+
+#: Messages and values are shown to people: longer than this, they are cut.
+_MOST = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of one attempt: a value, or the kind of failure and a message."""
+
+    value: float | None = None
+    kind: str | None = None
+    message: str = ""
+    seconds: float = 0.0
+    worker: str | None = None
+    blob: Any = None
+    #: No other attempt makes sense, whatever the kind.
+    final: bool = False
+
+
+class NotANumber(ValueError):
+    """A returned value that is not a real number."""
+
+
+def call(function: LogLikelihood, theta: np.ndarray, names: Sequence[str] | None, attempt: int = 1) -> Answer:
+    """Calls ``function`` at one point, with a dict if there are ``names``.
+
+    ``attempt`` makes every try a different call, for executors that remember results by their arguments.
+    """
+    begin = time.perf_counter()
+    try:
+        returned = function(_argument(theta, names))
+    except Exception as error:
+        return Answer(kind="exception", message=describe(error), seconds=time.perf_counter() - begin, worker=worker())
+    return _answer(returned, time.perf_counter() - begin)
+
+
+def call_many(function: LogLikelihood, thetas: np.ndarray, names: Sequence[str] | None) -> list[Answer]:
+    """Calls ``function`` once for all rows; if that fails, once for each, so that one bad point costs only itself."""
+    begin = time.perf_counter()
+    try:
+        returned = function(_argument(thetas, names))
+        pair = isinstance(returned, tuple) and len(returned) == 2
+        values, blobs = returned if pair else (returned, None)
+        if len(values) != len(thetas) or (blobs is not None and len(blobs) != len(thetas)):
+            raise NotANumber(f"{len(values)} values for {len(thetas)} points")
+    except Exception as error:
+        if len(thetas) > 1:
+            return [answer for theta in thetas for answer in call_many(function, theta[np.newaxis], names)]
+        kind = "parse" if isinstance(error, NotANumber) else "exception"
+        return [Answer(kind=kind, message=describe(error), seconds=time.perf_counter() - begin, worker=worker())]
+    seconds = (time.perf_counter() - begin) / len(thetas)
+    if blobs is None:
+        return [_answer((value, None), seconds) for value in values]
+    return [_answer(both, seconds) for both in zip(values, blobs, strict=True)]
+
+
+def _argument(theta: np.ndarray, names: Sequence[str] | None) -> Any:
+    """A copy of their own: what a function does to its argument is its own affair."""
+    if names is None:
+        return theta.copy()
+    columns = theta.T.copy() if theta.ndim == 2 else theta.tolist()
+    return dict(zip(names, columns, strict=True))
+
+
+def _answer(returned: Any, seconds: float) -> Answer:
+    blob = None
+    if isinstance(returned, tuple) and len(returned) == 2:
+        returned, blob = returned
+    try:
+        value = to_number(returned)
+    except NotANumber as error:
+        return Answer(kind="parse", message=str(error), seconds=seconds, worker=worker())
+    return Answer(value=value, seconds=seconds, worker=worker(), blob=blob)
+
+
+def to_number(returned: Any) -> float:
+    """``returned`` as a float: any real number, also in an array of one. Nothing else is taken for one.
+
+    >>> to_number(np.float32(1.5)), to_number(np.array([[2]]))
+    (1.5, 2.0)
+    >>> to_number("1.5")
+    Traceback (most recent call last):
+        ...
+    batchquad._likelihood.NotANumber: the log-likelihood returned '1.5' (str), expected a real number
+    """
+    value = returned
+    if isinstance(value, np.ma.MaskedArray):
+        # A masked value converts to whatever lies under the mask.
+        value = None if np.ma.is_masked(value) else value.filled()
+    if not isinstance(value, (numbers.Real, Decimal)) and hasattr(value, "item"):
+        try:
+            value = value.item()
+        except Exception:  # more than one element: refused below
+            value = None
+    if isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, (bool, np.bool_)):
+        try:
+            return float(value)
+        except (OverflowError, ValueError):  # an int beyond the largest float, a signalling NaN
+            pass
+    shown = _shorten(repr(returned))
+    hint = "; does the function end without `return`?" if returned is None else ""
+    raise NotANumber(f"the log-likelihood returned {shown} ({type(returned).__name__}), expected a real number{hint}")
+
+
+def describe(error: BaseException) -> str:
+    """An exception on one line, with the place in which it was raised."""
+    text = _shorten(f"{type(error).__name__}: {error}".rstrip(": "))
+    frames = traceback.extract_tb(error.__traceback__)
+    # The first frame is ours.
+    place = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno} in {frames[-1].name})" if len(frames) > 1 else ""
+    return text + place
+
+
+def _shorten(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _MOST else f"{line[:_MOST]} …"
+
+
+def worker() -> str:
+    """Who evaluates: machine, process and, beside the main one, thread."""
+    thread = threading.current_thread()
+    name = f"{platform.node()}:{os.getpid()}"
+    return name if thread is threading.main_thread() else f"{name}:{thread.name}"

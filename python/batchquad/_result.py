@@ -1,0 +1,331 @@
+"""What a run found."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._batchquad import Belief, Marginal
+from ._errors import InvalidInput, NoEvidence
+from ._table import Table
+from ._text import facts, html_table, plus_minus, rounded, seconds_in_words
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Weighted draws behind an expectation.
+_DRAWS = 4096
+
+
+class Expectation(NamedTuple):
+    """A posterior expectation and its standard deviation: numbers, or arrays of the shape that the function returns."""
+
+    mean: Any
+    sd: Any
+
+
+class Diagnosis:
+    """Whether to believe the number: what was looked at, and what it says."""
+
+    def __init__(self, found: dict[str, Any]) -> None:
+        #: ``"fine"``, ``"look"`` or ``"do not trust"``: the worst of all findings.
+        self.verdict: str = found["verdict"]
+        #: The verdict in a sentence, with the findings that led to it.
+        self.summary: str = found["summary"]
+        keys = ("name", "level", "value", "sentence")
+        kinds = {"value": float}
+        #: One row for each thing that was looked at.
+        self.findings = Table(
+            {key: np.array([finding[key] for finding in found["findings"]], dtype=kinds.get(key, object)) for key in keys}
+        )
+
+    def __repr__(self) -> str:
+        return f"{self.verdict}: {self.summary}\n\n{self.findings!r}"
+
+    def _repr_html_(self) -> str:
+        return html_table(None, [[self.verdict, self.summary]]) + self.findings._repr_html_()
+
+
+class Result:
+    """The evidence of a model, and everything that came with it.
+
+    A result does not change any more, whatever becomes of the study that made it.
+    """
+
+    def __init__(
+        self, report: dict[str, Any], belief: Belief | None, ending: tuple[str, str], store: str | None, blobs: dict[int, Any]
+    ) -> None:
+        self._report, self._belief = report, belief
+        #: ``"converged"``, ``"budget"``, ``"stalled"``, ``"failed"``, or ``"unfinished"`` while there is more to do.
+        self.status: str = ending[0]
+        #: The same in words.
+        self.reason: str = ending[1]
+        #: The names of the parameters, in order.
+        self.names: list[str] = report["names"]
+        #: The directory of the store, if there is one.
+        self.store: str | None = store
+        #: What the likelihood returned beside its value, by evaluation id.
+        self.blobs: dict[int, Any] = dict(blobs)
+        #: The seed of the run.
+        self.seed: int = report["seed"]
+        #: All choices of the run.
+        self.settings: dict[str, Any] = report["settings"]
+        #: Numerical repairs behind the estimate, counted.
+        self.repairs: dict[str, Any] | None = report["repairs"]
+        #: The share of the prior that is nearer to a point whose evaluation failed than to any value.
+        self.prior_mass_near_failures: float | None = report["prior_mass_near_failures"]
+        #: Whether to believe the number; None when there is none.
+        self.diagnosis: Diagnosis | None = Diagnosis(report["diagnosis"]) if report["diagnosis"] else None
+        #: Evaluations for which different values were told; the first counts.
+        self.conflicts: list[int] = report["conflicts"]
+
+    @property
+    def has_evidence(self) -> bool:
+        """Whether there is a log Z: not if no finite log-likelihood was ever seen."""
+        return self._report["log_z"] is not None
+
+    @property
+    def log_z(self) -> float:
+        """The evidence: the logarithm of the integral of the likelihood against the prior.
+
+        Raises `NoEvidence` when there is none.
+        """
+        return self._number("log_z")
+
+    @property
+    def log_z_sd(self) -> float:
+        """The standard deviation of log Z under the model."""
+        return self._number("log_z_sd")
+
+    @property
+    def logz(self) -> float:
+        """The same as ``log_z``."""
+        return self.log_z
+
+    @property
+    def logzerr(self) -> float:
+        """The same as ``log_z_sd``."""
+        return self.log_z_sd
+
+    def _number(self, key: str) -> float:
+        value: float | None = self._report[key]
+        if value is None:
+            raise NoEvidence(f"there is no log Z: {self.reason}")
+        return value
+
+    @functools.cached_property
+    def evaluations(self) -> Table:
+        """Every evaluation that was asked: θ, log-likelihood, batch, seconds, worker and, where it failed, kind and message."""
+        rows = self._report["evaluations"]
+        theta = np.array([row["theta"] for row in rows], dtype=float).reshape(len(rows), len(self.names))
+        columns: dict[str, np.ndarray] = {"id": np.array([row["id"] for row in rows], dtype=int)}
+        columns.update((name, theta[:, k]) for k, name in enumerate(self.names))
+        columns["log_likelihood"] = np.array([_log_likelihood(row) for row in rows], dtype=float)
+        columns["status"] = np.array([row["status"] for row in rows], dtype=object)
+        columns["batch"] = np.array([row["batch"] for row in rows], dtype=int)
+        columns["seconds"] = np.array([row["seconds"] for row in rows], dtype=float)
+        columns["attempts"] = np.array([row["attempts"] for row in rows], dtype=int)
+        for key in ("worker", "kind", "message"):
+            columns[key] = np.array([row[key] for row in rows], dtype=object)
+        return Table(columns)
+
+    @functools.cached_property
+    def imported(self) -> Table:
+        """Evaluations made elsewhere, which the run began with."""
+        rows = self._report["imported"]
+        theta = np.array([row["theta"] for row in rows], dtype=float).reshape(len(rows), len(self.names))
+        columns = {name: theta[:, k] for k, name in enumerate(self.names)}
+        columns["log_likelihood"] = np.array([float(row["log_likelihood"]) for row in rows], dtype=float)
+        return Table(columns)
+
+    @functools.cached_property
+    def rounds(self) -> Table:
+        """What was believed after every batch: log Z, its standard deviation, and the model's hyperparameters."""
+        rounds = self._report["rounds"]
+        beliefs = [one["belief"] for one in rounds]
+        columns = {"batches": np.array([one["batches"] for one in rounds], dtype=int)}
+        columns["evaluations"] = np.array([belief["values"] for belief in beliefs], dtype=int)
+        for key in ("log_z", "log_z_sd", "sigma2"):
+            columns[key] = np.array([belief[key] for belief in beliefs], dtype=float)
+        scales = np.array([belief["lengthscales"] for belief in beliefs], dtype=float).reshape(len(beliefs), len(self.names))
+        columns.update((f"lengthscale[{k}]", scales[:, k]) for k in range(scales.shape[1]))
+        return Table(columns)
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """How many evaluations failed for good, by kind."""
+        return dict(Counter(row["kind"] for row in self._report["evaluations"] if row["status"] == "failed"))
+
+    # The posterior
+
+    def samples(self, n: int = 1000, seed: int = 0) -> np.ndarray:
+        """``n`` equally weighted draws from the posterior, a row each."""
+        return self._known().samples(n, seed)
+
+    @functools.cached_property
+    def _moments(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._known().moments()
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The posterior mean of each parameter."""
+        return self._moments[0].copy()
+
+    @property
+    def cov(self) -> np.ndarray:
+        """The posterior covariance of the parameters."""
+        return self._moments[1].copy()
+
+    @property
+    def sd(self) -> np.ndarray:
+        """The posterior standard deviation of each parameter."""
+        return np.sqrt(np.diag(self._moments[1]))
+
+    def marginal(self, name: str) -> Marginal:
+        """The posterior of one parameter: its mean, density, quantiles and intervals."""
+        return self._known().marginal(self._index(name))
+
+    def expect(
+        self, function: Callable[[Any], ArrayLike], *, pass_dict: bool = False, n: int = _DRAWS, seed: int = 0
+    ) -> Expectation:
+        """The posterior expectation of ``function(theta)``, a number or an array, and its standard deviation, from about ``n`` draws.
+
+        The standard deviation has both parts: the likelihood is known at the evaluated points only, and draws are finite.
+        """
+        of = Predicted(function, self.names if pass_dict else None)
+        found = self._known().expect(of, n, seed)
+        return Expectation(of.shaped(found.mean), of.shaped(found.sd))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The belief lives in native memory; numbers, tables and texts travel.
+        return {key: value for key, value in self.__dict__.items() if key != "_belief"} | {"_belief": None}
+
+    def _known(self) -> Belief:
+        if not self.has_evidence:
+            raise NoEvidence(f"there is no posterior: {self.reason}")
+        if self._belief is None:
+            raise InvalidInput("the result was pickled, which leaves its posterior behind, expected the original or Study.open(store).result()")
+        return self._belief
+
+    def _index(self, name: str) -> int:
+        try:
+            return self.names.index(name)
+        except ValueError:
+            raise InvalidInput(f"parameter is {name!r}, expected one of {', '.join(self.names)}") from None
+
+    # To other packages
+
+    def to_arviz(self, n: int = 4000, seed: int = 0) -> Any:
+        """The posterior as ArviZ has it, from ``n`` draws in one chain: ``InferenceData`` or, from ArviZ 1, ``DataTree``."""
+        import arviz
+
+        draws = self.samples(n, seed)
+        posterior = {name: draws[np.newaxis, :, k] for k, name in enumerate(self.names)}
+        if int(arviz.__version__.partition(".")[0]) >= 1:
+            return arviz.from_dict({"posterior": posterior})
+        return arviz.from_dict(posterior=posterior)
+
+    def plot_run(self, figure: Figure | None = None) -> Figure:
+        """log Z with its standard deviation after every batch; needs matplotlib."""
+        from ._plot import plot_run
+
+        return plot_run(self, figure)
+
+    def plot_corner(self, names: Sequence[str] | None = None, figure: Figure | None = None) -> Figure:
+        """The posterior of the parameters, one by one and in pairs; needs matplotlib."""
+        from ._plot import plot_corner
+
+        return plot_corner(self, names, figure)
+
+    def plot_evaluations(self, names: Sequence[str] | None = None, figure: Figure | None = None) -> Figure:
+        """Where the likelihood was evaluated, and what came of it; needs matplotlib."""
+        from ._plot import plot_evaluations
+
+        return plot_evaluations(self, names, figure)
+
+    # For people
+
+    def _facts(self) -> list[tuple[str, str]]:
+        evaluations = self._report["evaluations"]
+        answered = [row for row in evaluations if row["status"] != "pending"]
+        kinds = ", ".join(f"{kind} {n}" for kind, n in sorted(self.failures.items()))
+        text = f"{len(answered)} in {self._report['batches']} batches"
+        text += f", of which failed: {kinds}" if kinds else ""
+        text += f", {len(self._report['imported'])} imported" if self._report["imported"] else ""
+        text += f", {len(evaluations) - len(answered)} pending" if len(answered) < len(evaluations) else ""
+        rows = [
+            ("log Z", plus_minus(self._report["log_z"], self._report["log_z_sd"])),
+            ("verdict", self.diagnosis.summary if self.diagnosis is not None else "there is nothing to believe"),
+            ("status", f"{self.status}: {self.reason}"),
+            ("evaluations", text),
+        ]
+        if self.prior_mass_near_failures is not None:
+            share = f"{100 * self.prior_mass_near_failures:.2f} % of the prior is nearest to points that failed"
+            rows.append(("left out", share))
+        rows.append(("choosing", seconds_in_words(self._report["seconds_choosing"])))
+        rows.append(("evaluating", f"{seconds_in_words(sum(row['seconds'] or 0.0 for row in answered))} over all workers"))
+        if self.store is not None:
+            rows.append(("store", self.store))
+        if self.conflicts:
+            rows.append(("conflicts", f"different values were told for {self.conflicts}; the first counts"))
+        if self.repairs is not None and self.repairs["contradictory_nodes"]:
+            n = self.repairs["contradictory_nodes"]
+            rows.append(("warning", f"values at {n} nodes contradict each other (noise, or a jump?); their mean counts"))
+        if self.repairs is not None and self.repairs["lengthscale_at_bound"]:
+            rows.append(("caution", "a lengthscale ended at the bound of its search"))
+        return rows
+
+    def _parameters(self) -> list[list[str]]:
+        if self._belief is None or not self.has_evidence:
+            return []
+        pairs = zip(self.names, self.mean.tolist(), self.sd.tolist(), strict=True)
+        return [[name, rounded(mean, sd), rounded(sd, sd)] for name, mean, sd in pairs]
+
+    def __repr__(self) -> str:
+        text = facts(self._facts())
+        rows = [["parameter", "mean", "sd"], *self._parameters()]
+        if len(rows) > 1:
+            widths = [max(len(row[k]) for row in rows) for k in range(3)]
+            text += "\n\n" + "\n".join(f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in rows)
+        return text
+
+    def _repr_html_(self) -> str:
+        text = html_table(None, [list(row) for row in self._facts()])
+        parameters = self._parameters()
+        return text + (html_table(["parameter", "mean", "sd"], parameters) if parameters else "")
+
+
+class Predicted:
+    """A function of the parameters, its values made flat for the core and given their shape again."""
+
+    def __init__(self, function: Callable[[Any], ArrayLike], names: list[str] | None) -> None:
+        self._function, self._names, self._shape = function, names, ()
+
+    def __call__(self, theta: np.ndarray) -> np.ndarray:
+        argument = theta if self._names is None else dict(zip(self._names, theta.tolist(), strict=True))
+        value = np.asarray(self._function(argument), dtype=float)
+        self._shape = value.shape
+        return value.ravel()
+
+    def shaped(self, values: np.ndarray) -> Any:
+        """Values as the function returns them."""
+        return float(values[0]) if self._shape == () else values.reshape(self._shape)
+
+
+def _log_likelihood(row: dict[str, Any]) -> float:
+    if row["status"] != "value":
+        return float("nan")
+    return float("-inf") if row["log_likelihood"] is None else float(row["log_likelihood"])
+
+
+def make_result(
+    report: tuple[str, Belief | None], ending: tuple[str, str], store: str | None, blobs: dict[int, Any]
+) -> Result:
+    """The result of a session's report."""
+    return Result(json.loads(report[0]), report[1], ending, store, blobs)

@@ -1,0 +1,255 @@
+"""A run, step by step: ask, tell, estimate."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, NamedTuple, Self, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._batchquad import Session
+from ._drive import Driver, recall_blobs, record_blob
+from ._errors import InvalidInput, Interrupted
+from ._evaluate import ExecutorLike, evaluator
+from ._likelihood import LogLikelihood, NotANumber, to_number
+from ._prior import PriorLike, as_prior
+from ._progress import Display, ProgressLike
+from ._result import Result, make_result
+from ._settings import Settings, to_json
+
+
+class Estimate(NamedTuple):
+    """What is believed about the evidence."""
+
+    log_z: float
+    log_z_sd: float
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One evaluation that somebody is to carry out."""
+
+    #: Its number, by which it is answered.
+    id: int
+    #: The point, one value a parameter, and the same by name.
+    theta: np.ndarray
+    parameters: dict[str, float]
+    #: For the likelihood's own randomness: the same for a point whenever it is evaluated.
+    seed: int
+
+
+class Study:
+    """A run, step by step: ask for points, tell what came of them, estimate.
+
+    With a ``store``, a directory, every answer is on the disk before it counts, and the same call resumes it; the program `batchquad`
+    opens the same store. Without one everything is kept in memory.
+
+    >>> from batchquad import Study, Uniform
+    >>> study = Study({"x": Uniform(-5, 5)}, max_evaluations=16)
+    >>> while jobs := study.ask():
+    ...     for job in jobs:
+    ...         study.tell(job, -0.5 * job.parameters["x"] ** 2)
+    >>> study.result().status
+    'budget'
+    >>> bool(abs(study.estimate().log_z - np.log(np.sqrt(2 * np.pi) / 10)) < 0.01)
+    True
+    """
+
+    def __init__(
+        self, prior: PriorLike, *, store: str | os.PathLike[str] | None = None, seed: int | None = None, **settings: Unpack[Settings]
+    ) -> None:
+        if seed is not None and not 0 <= seed < 2**64:
+            raise InvalidInput(f"seed is {seed!r}, expected a whole number from 0 to 2**64 - 1")
+        self._adopt(Session(as_prior(prior), to_json(settings), seed, None if store is None else os.fspath(store)))
+
+    @classmethod
+    def open(cls, store: str | os.PathLike[str]) -> Self:
+        """The run in a store, with the prior and the settings that it holds.
+
+        A prior made of functions cannot be held: give it again, ``Study(prior, store=…)``.
+        """
+        study = cls.__new__(cls)
+        study._adopt(Session.open(os.fspath(store)))
+        return study
+
+    def _adopt(self, session: Session) -> None:
+        self._session = session
+        self._blobs = recall_blobs(session)
+        if session.remark is not None:
+            warnings.warn(session.remark, stacklevel=4)
+        _OPEN.add(self)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the parameters, in order."""
+        return self._session.names
+
+    @property
+    def store(self) -> str | None:
+        """The directory of the store, if there is one."""
+        path = self._session.path
+        return None if path is None else os.fspath(path)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All choices of the run as they are now."""
+        settings: dict[str, Any] = json.loads(self._session.settings)
+        return settings
+
+    @property
+    def seed(self) -> int:
+        """The seed of the run."""
+        return self._session.seed
+
+    def change(self, **settings: Unpack[Settings]) -> None:
+        """Changes settings, a larger budget for instance; the change is recorded."""
+        self._session.change(to_json({**self.settings, **settings}))
+
+    def ask(self, n: int | None = None) -> list[Job]:
+        """Up to ``n`` points (by default a batch) to be evaluated by whomever. None when a rule says that the run is over.
+
+        Points asked and not answered are avoided, so asking again before telling gives other ones.
+        """
+        jobs, _ = self._session.ask(self.settings["batch"] if n is None else _whole("n", n))
+        return self._jobs(jobs)
+
+    def pending(self) -> list[Job]:
+        """The jobs that were asked and not answered."""
+        return self._jobs(self._session.pending())
+
+    def tell(
+        self, job: Job | int, value: Any, *, blob: Any = None, seconds: float = 0.0, worker: str | None = None
+    ) -> None:
+        """Records a log-likelihood: a real number, or −∞ where the likelihood is zero. NaN and +∞ are recorded as failures.
+
+        Telling the same again changes nothing. A different value for the same job is kept and flagged; the first counts, with a warning.
+        A value for a job that had failed counts from now on.
+        """
+        id = _id_of(job)
+        try:
+            number = to_number(value)
+        except NotANumber as error:
+            raise InvalidInput(str(error).replace("the log-likelihood returned", "value is")) from None
+        self._session.attempts(id)
+        record_blob(self._session, self._blobs, id, blob)
+        applied, _ = self._session.tell(id, number, seconds=float(seconds), worker=worker)
+        if applied == "conflict":
+            message = f"evaluation {id} has another value already: this one is kept and flagged, the first counts"
+            warnings.warn(message, stacklevel=2)
+
+    def fail(self, job: Job | int, message: str = "", *, kind: str = "exception", seconds: float = 0.0, worker: str | None = None) -> None:
+        """Records that a job could not be evaluated, and why. ``kind`` is one of the failure kinds."""
+        self._session.fail(_id_of(job), kind, str(message), seconds=float(seconds), worker=worker)
+
+    def import_evaluations(self, points: Any, values: ArrayLike | None = None) -> int:
+        """Takes in evaluations made elsewhere, and says how many were new.
+
+        ``points`` is an array with a row for each of the ``values``; or, alone, a table (a dict of columns, a data frame) with a column
+        for each parameter and one named ``log_likelihood``.
+        """
+        if values is None:
+            theta, logs = self._table(points)
+        else:
+            theta, logs = np.atleast_2d(np.asarray(points, dtype=float)), np.atleast_1d(np.asarray(values, dtype=float))
+        return self._session.import_rows(np.ascontiguousarray(theta), np.ascontiguousarray(logs))
+
+    def estimate(self) -> Estimate:
+        """log Z and its standard deviation given all values so far. Raises `NoEvidence` when no finite value is known."""
+        return Estimate(*self._session.estimate())
+
+    def result(self) -> Result:
+        """All that is known so far."""
+        return self._result(self._session.standing())
+
+    def run(
+        self,
+        log_likelihood: LogLikelihood,
+        *,
+        executor: ExecutorLike = None,
+        timeout: float | None = None,
+        retries: int = 2,
+        vectorized: bool = False,
+        pass_dict: bool = False,
+        progress: ProgressLike = None,
+        workers: int | None = None,
+    ) -> Result:
+        """Evaluates to the end; what was asked and never answered comes first. The arguments are those of `integrate`."""
+        names = self.names if pass_dict else None
+        who = evaluator(
+            executor, log_likelihood, names, vectorized=vectorized, timeout=timeout, workers=workers, batch=self.settings["batch"]
+        )
+        driver = Driver(self._session, who, _whole("retries", retries), Display(progress), self._blobs)
+        try:
+            return self._result(driver.run())
+        except KeyboardInterrupt:
+            raise Interrupted(self) from None
+
+    def close(self) -> None:
+        """Gives up the store, so that somebody else may have it. What was found can still be read."""
+        self._session.close()
+        _OPEN.discard(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        done, most, failed, _ = self._session.progress()
+        store = f", store={self.store!r}" if self.store else ""
+        return f"Study({', '.join(self.names)}: {done} of {most} evaluations, {failed} failed, {len(self._session.pending())} pending{store})"
+
+    def _result(self, ending: tuple[str, str] | None) -> Result:
+        if ending is None:
+            n = len(self._session.pending())
+            ending = ("unfinished", f"{n} evaluations are pending" if n else "more points can be asked")
+        return make_result(self._session.report(), ending, self.store, self._blobs)
+
+    def _jobs(self, jobs: list[tuple[int, np.ndarray, int]]) -> list[Job]:
+        names = self.names
+        return [Job(id, theta, dict(zip(names, theta.tolist(), strict=True)), seed) for id, theta, seed in jobs]
+
+    def _table(self, table: Any) -> tuple[np.ndarray, np.ndarray]:
+        wanted = [*self.names, "log_likelihood"]
+        if isinstance(table, tuple) and len(table) == 2:
+            return np.atleast_2d(np.asarray(table[0], dtype=float)), np.atleast_1d(np.asarray(table[1], dtype=float))
+        if not isinstance(table, Mapping) and not hasattr(table, "columns"):
+            raise InvalidInput(f"evaluations made elsewhere are {type(table).__name__}, expected a table with the columns {', '.join(wanted)}")
+        missing = [name for name in wanted if name not in table]
+        if missing:
+            raise InvalidInput(f"the column {missing[0]!r} is missing, expected {', '.join(wanted)}")
+        columns = [np.asarray(table[name], dtype=float) for name in wanted]
+        # Rows without a value: evaluations that failed, in a table of ours.
+        known = ~np.isnan(columns[-1])
+        return np.stack(columns[:-1], axis=1)[known], columns[-1][known]
+
+
+def _id_of(job: Job | int) -> int:
+    return job.id if isinstance(job, Job) else _whole("job", job)
+
+
+def _whole(what: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+        raise InvalidInput(f"{what} is {value!r}, expected a whole number >= 0")
+    return int(value)
+
+
+#: Studies whose stores a forked child must let go: a lock ends only when every process that inherited it has closed it.
+_OPEN: weakref.WeakSet[Study] = weakref.WeakSet()
+
+
+def _disinherit() -> None:
+    for study in list(_OPEN):
+        study._session.disinherit()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_disinherit)

@@ -1,0 +1,395 @@
+//! A run and its record.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use batchquad::{
+    Error, Settings,
+    journal::{Applied, Event, LogValue, Replay, Retried, Row, Store, Told},
+    run::{self, Record, Step},
+    session::{self, Plan},
+    stop::{Status, Stop},
+    types::{FailureKind, Job, JobId, Outcome},
+};
+use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+use serde_json::{Map, Value};
+
+use crate::{
+    belief::Belief,
+    errors::{exception, fault},
+    prior::{Prior, Raised, rows_of},
+    report,
+    work::{Wanted, interruptible},
+};
+
+/// Job id, θ and the seed for the likelihood's own randomness.
+type Asked<'py> = (u64, Bound<'py, PyArray1<f64>>, u64);
+
+/// A word for how it ended, and the reason.
+type Ending = (&'static str, String);
+
+/// A run and its record: in memory, or a store on the disk.
+#[pyclass(frozen, module = "batchquad._batchquad")]
+pub(crate) struct Session {
+    inner: Arc<Mutex<session::Session>>,
+    raised: Raised,
+    path: Option<PathBuf>,
+    remark: Option<String>,
+}
+
+/// What stands in for a record that is no longer ours to write to.
+struct Closed;
+
+impl Record for Closed {
+    fn append(&mut self, _: &Event) -> batchquad::Result<()> {
+        Err(Error::Invalid {
+            what: "study".into(),
+            value: "closed".into(),
+            expected: "an open one, in the process that opened it".into(),
+        })
+    }
+}
+
+#[pymethods]
+impl Session {
+    /// A run of `prior`; with a `path` in a store there, which is made or resumed.
+    #[new]
+    #[pyo3(signature = (prior, settings, seed=None, path=None))]
+    fn new(py: Python<'_>, prior: &Prior, settings: &str, seed: Option<u64>, path: Option<PathBuf>) -> PyResult<Self> {
+        let settings = read_settings(py, settings)?;
+        let plan = Plan { prior: prior.prior.clone(), problem: prior.problem.clone(), settings, seed };
+        let at = path.clone();
+        let opened = interruptible(py, move |_| match at {
+            None => session::Session::in_memory(&plan).map(|session| (session, None)),
+            Some(dir) if Store::exists(&dir) => {
+                session::Session::resume(&dir, &plan).map(|(session, replay)| (session, remark(&replay)))
+            }
+            Some(dir) => session::Session::create(&dir, &plan).map(|session| (session, None)),
+        });
+        let (session, remark) = prior.raised.instead_of(opened)?;
+        Ok(Self { inner: Arc::new(Mutex::new(session)), raised: prior.raised.clone(), path, remark })
+    }
+
+    /// The run in the store at `path`, whose header says what the problem is.
+    #[staticmethod]
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let dir = path.clone();
+        let (session, replay) = interruptible(py, move |_| session::Session::open(&dir))?;
+        let inner = Arc::new(Mutex::new(session));
+        Ok(Self { inner, raised: Raised::default(), path: Some(path), remark: remark(&replay) })
+    }
+
+    /// What was found on opening that the user should know.
+    #[getter]
+    fn remark(&self) -> Option<String> {
+        self.remark.clone()
+    }
+
+    /// The directory of the store.
+    #[getter]
+    fn path(&self) -> Option<PathBuf> {
+        self.path.clone()
+    }
+
+    /// The names of the parameters, in order.
+    #[getter]
+    fn names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.quick(py, |session| Ok(session.engine.prior().names().to_vec()))
+    }
+
+    /// The seed of the run.
+    #[getter]
+    fn seed(&self, py: Python<'_>) -> PyResult<u64> {
+        self.quick(py, |session| Ok(session.engine.seed()))
+    }
+
+    /// The settings in force, as JSON.
+    #[getter]
+    fn settings(&self, py: Python<'_>) -> PyResult<String> {
+        let settings = self.quick(py, |session| Ok(session.engine.settings().clone()))?;
+        serde_json::to_string(&settings).map_err(|e| fault(&e.to_string()))
+    }
+
+    /// Replaces the settings; what differs is recorded.
+    fn change(&self, py: Python<'_>, settings: &str) -> PyResult<()> {
+        let settings = read_settings(py, settings)?;
+        self.quick(py, move |session| session.change(&settings))
+    }
+
+    /// Up to `n` points to evaluate, and why there are not more.
+    fn ask<'py>(&self, py: Python<'py>, n: usize) -> PyResult<(Vec<Asked<'py>>, Option<Ending>)> {
+        let (jobs, stop) = self.long(py, move |session, wanted| session.ask(n, || wanted.given_up()))?;
+        Ok((asked(py, jobs), stop.map(ending)))
+    }
+
+    /// What a driver does next: evaluate these jobs, end for this reason, or wait.
+    fn step<'py>(
+        &self,
+        py: Python<'py>,
+        workers: usize,
+        in_flight: usize,
+        seconds: f64,
+    ) -> PyResult<(Vec<Asked<'py>>, Option<Ending>)> {
+        let (jobs, stop) =
+            self.long(py, move |session, wanted| match run::next_step(&session.engine, workers, in_flight, seconds) {
+                Step::Wait => Ok((Vec::new(), None)),
+                Step::Stop(stop) => Ok((Vec::new(), Some(stop))),
+                Step::Ask(n) => session.ask_batch(n, || wanted.given_up()).map(|jobs| (jobs, None)),
+            })?;
+        Ok((asked(py, jobs), stop.map(ending)))
+    }
+
+    /// Records a log-likelihood. NaN and +∞ are recorded as failures, whose message is returned beside what the record did.
+    #[pyo3(signature = (id, value, attempt=1, seconds=0.0, worker=None))]
+    fn tell(
+        &self,
+        py: Python<'_>,
+        id: u64,
+        value: f64,
+        attempt: u32,
+        seconds: f64,
+        worker: Option<String>,
+    ) -> PyResult<(&'static str, Option<String>)> {
+        self.quick(py, move |session| {
+            let theta = session.engine.ledger().entry(JobId(id))?.job.theta.clone();
+            let outcome = Outcome::from_log_likelihood(&theta, value);
+            let message = match &outcome {
+                Outcome::Failed { message, .. } => Some(message.clone()),
+                Outcome::Value(_) => None,
+            };
+            let told = Told { id: JobId(id), outcome, attempt, seconds, worker };
+            Ok((word(session.keep(&Event::Told(told))?), message))
+        })
+    }
+
+    /// Records that there is no value, and why.
+    #[pyo3(signature = (id, kind, message, attempt=1, seconds=0.0, worker=None))]
+    #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    fn fail(
+        &self,
+        py: Python<'_>,
+        id: u64,
+        kind: &str,
+        message: String,
+        attempt: u32,
+        seconds: f64,
+        worker: Option<String>,
+    ) -> PyResult<&'static str> {
+        let kind = read_kind(py, kind)?;
+        self.quick(py, move |session| {
+            let outcome = Outcome::Failed { kind, message: clean(&message) };
+            let told = Told { id: JobId(id), outcome, attempt, seconds, worker };
+            Ok(word(session.keep(&Event::Told(told))?))
+        })
+    }
+
+    /// Records that an attempt failed and the job is tried again.
+    fn retry(&self, py: Python<'_>, id: u64, attempt: u32, kind: &str, message: String) -> PyResult<()> {
+        let failure = read_kind(py, kind)?;
+        let event = Event::Retried(Retried { id: JobId(id), attempt, failure, message: clean(&message) });
+        self.quick(py, move |session| session.keep(&event).map(|_| ()))
+    }
+
+    /// Records evaluations made elsewhere, a row of `theta` for each of the `values`; says how many were new.
+    fn import_rows(
+        &self,
+        py: Python<'_>,
+        theta: PyReadonlyArray2<'_, f64>,
+        values: PyReadonlyArray1<'_, f64>,
+    ) -> PyResult<usize> {
+        let (points, values) = (rows_of(&theta), values.as_array().to_vec());
+        self.long(py, move |session, _| {
+            if points.len() != values.len() {
+                return Err(Error::length("list of log-likelihoods", points.len(), values.len()));
+            }
+            let mut rows = Vec::new();
+            for (theta, value) in points.into_iter().zip(values) {
+                session.engine.prior().to_latent(&theta)?;
+                rows.push(Row { theta, log_likelihood: LogValue::new(value)? });
+            }
+            let before = session.engine.ledger().imported().len();
+            session.keep(&Event::Imported { rows })?;
+            Ok(session.engine.ledger().imported().len() - before)
+        })
+    }
+
+    /// Records a remark.
+    fn note(&self, py: Python<'_>, text: String) -> PyResult<()> {
+        self.quick(py, move |session| session.keep(&Event::Note { text }).map(|_| ()))
+    }
+
+    /// The remarks, in order.
+    fn notes(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.quick(py, |session| Ok(session.engine.ledger().notes().to_vec()))
+    }
+
+    /// The jobs that were asked and not answered.
+    fn pending<'py>(&self, py: Python<'py>) -> PyResult<Vec<Asked<'py>>> {
+        let jobs = self.quick(py, |session| Ok(session.engine.ledger().pending().cloned().collect()))?;
+        Ok(asked(py, jobs))
+    }
+
+    /// The highest number of an attempt of a job that has ended.
+    fn attempts(&self, py: Python<'_>, id: u64) -> PyResult<u32> {
+        self.quick(py, move |session| Ok(session.engine.ledger().entry(JobId(id))?.attempts))
+    }
+
+    /// How far the run is: evaluations answered, allowed and failed, and log Z with its sd as last believed.
+    fn progress(&self, py: Python<'_>) -> PyResult<report::Progress> {
+        self.quick(py, |session| Ok(report::progress(&session.engine)))
+    }
+
+    /// log Z and its standard deviation given all values so far.
+    fn estimate(&self, py: Python<'_>) -> PyResult<(f64, f64)> {
+        self.long(py, |session, _| {
+            let estimate = session.engine.current()?.estimate;
+            Ok((estimate.log_z, estimate.log_z_sd))
+        })
+    }
+
+    /// Why the run is over, judged by its record alone.
+    fn standing(&self, py: Python<'_>) -> PyResult<Option<Ending>> {
+        Ok(self.long(py, |session, _| Ok(run::standing(&session.engine)))?.map(ending))
+    }
+
+    /// The failure that ended a run whose failures are to end it.
+    fn aborted(&self, py: Python<'_>) -> PyResult<Option<Ending>> {
+        Ok(self.quick(py, |session| Ok(run::aborted(&session.engine)))?.map(ending))
+    }
+
+    /// A reason to give up after `failed` failures in a row, the last of which said `last`.
+    fn hopeless(&self, py: Python<'_>, failed: usize, last: &str) -> PyResult<Option<Ending>> {
+        let last = last.to_owned();
+        Ok(self.quick(py, move |session| Ok(run::hopeless(&session.engine, failed, &last)))?.map(ending))
+    }
+
+    /// The ending as it is to be reported: without evidence there is no success.
+    fn honest(&self, py: Python<'_>, status: &str, reason: String) -> PyResult<Ending> {
+        let status: Status = serde_json::from_value(status.into()).map_err(|e| fault(&e.to_string()))?;
+        Ok(ending(self.long(py, move |session, _| Ok(run::honest(&session.engine, Stop { status, reason })))?))
+    }
+
+    /// All that is known: a report as JSON, and the belief unless there is none.
+    fn report(&self, py: Python<'_>) -> PyResult<(String, Option<Belief>)> {
+        let (report, belief) = self.long(py, |session, _| {
+            let engine = &session.engine;
+            let belief = engine.current().ok().map(|current| (current.clone(), engine.prior().clone()));
+            Ok((report::report(engine)?.to_string(), belief))
+        })?;
+        let belief = belief.map(|(current, prior)| Belief::new(current, prior, self.raised.clone()));
+        Ok((report, belief))
+    }
+
+    /// Gives the store up: another process may have it.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.quick(py, |session| {
+            session.record = Box::new(Closed);
+            Ok(())
+        })
+    }
+
+    /// Closes what a fork inherited, so that the parent's lock ends with the parent. A store in use at that moment is left as it is.
+    fn disinherit(&self) {
+        if let Ok(mut session) = self.inner.try_lock() {
+            session.record = Box::new(Closed);
+        }
+    }
+}
+
+impl Session {
+    /// Work of microseconds, or a write to the disk.
+    fn quick<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut session::Session) -> batchquad::Result<T> + Send,
+    ) -> PyResult<T> {
+        let done = py.detach(|| lock(&self.inner).map(|mut session| work(&mut session)));
+        self.raised.instead_of(done.ok_or_else(|| fault("the study broke off earlier"))?.map_err(|e| exception(py, &e)))
+    }
+
+    /// Work that may take seconds, or that calls Python functions.
+    fn long<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut session::Session, &Wanted) -> batchquad::Result<T> + Send + 'static,
+    ) -> PyResult<T> {
+        let inner = Arc::clone(&self.inner);
+        let broken = || Error::Numerical { what: "study".into(), reason: "it broke off earlier".into() };
+        let done = interruptible(py, move |wanted| {
+            let mut session = lock(&inner).ok_or_else(broken)?;
+            work(&mut session, wanted)
+        });
+        self.raised.instead_of(done)
+    }
+}
+
+/// `None` after a panic while it was held.
+fn lock(inner: &Mutex<session::Session>) -> Option<MutexGuard<'_, session::Session>> {
+    inner.lock().ok()
+}
+
+/// `text` without what could move a terminal's cursor or disguise its contents.
+#[pyfunction]
+pub(crate) fn clean(text: &str) -> String {
+    batchquad::evaluate::clean(text)
+}
+
+fn read_settings(py: Python<'_>, text: &str) -> PyResult<Settings> {
+    let given: Map<String, Value> = serde_json::from_str(text).map_err(|e| fault(&e.to_string()))?;
+    for (key, value) in &given {
+        // One at a time, so that the message names the one that is wrong.
+        let alone = Map::from_iter([(key.clone(), value.clone())]);
+        serde_json::from_value::<Settings>(Value::Object(alone))
+            .map_err(|e| exception(py, &wrong_setting(key, value, &e.to_string())))?;
+    }
+    let settings: Settings = serde_json::from_value(Value::Object(given)).map_err(|e| fault(&e.to_string()))?;
+    settings.validate().map_err(|e| exception(py, &e))?;
+    Ok(settings)
+}
+
+/// Serde speaks of Rust's types; users wrote Python.
+fn wrong_setting(key: &str, value: &Value, message: &str) -> Error {
+    let expected = message.split_once("expected ").map_or(message, |(_, expected)| expected);
+    let expected = match expected {
+        "usize" | "u64" | "u32" => "a whole number >= 0",
+        "f64" => "a number",
+        other => other,
+    };
+    let value = if value.is_null() { "None".into() } else { value.to_string() };
+    Error::Invalid { what: key.into(), value, expected: expected.replace('`', "\"") }
+}
+
+fn read_kind(py: Python<'_>, kind: &str) -> PyResult<FailureKind> {
+    let words = "exit, signal, timeout, parse, nan, lost-worker or exception";
+    serde_json::from_value(kind.into()).map_err(|_| exception(py, &Error::invalid("kind of failure", kind, words)))
+}
+
+fn asked(py: Python<'_>, jobs: Vec<Job>) -> Vec<Asked<'_>> {
+    jobs.into_iter().map(|job| (job.id.0, PyArray1::from_vec(py, job.theta), job.seed)).collect()
+}
+
+fn ending(stop: Stop) -> Ending {
+    (stop.status.as_str(), stop.reason)
+}
+
+fn word(applied: Applied) -> &'static str {
+    match applied {
+        Applied::Counted => "counted",
+        Applied::Repeated => "repeated",
+        Applied::Replaced => "replaced",
+        Applied::Conflict => "conflict",
+        Applied::Kept => "kept",
+    }
+}
+
+fn remark(replay: &Replay) -> Option<String> {
+    let torn = replay.torn.as_ref()?;
+    let kept = torn.kept.as_ref().map(|path| format!(", kept aside in {}", path.display())).unwrap_or_default();
+    Some(format!(
+        "the store ended in the middle of a record ({} bytes{kept}); nothing that counted is lost",
+        torn.bytes
+    ))
+}

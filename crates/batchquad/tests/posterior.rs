@@ -28,7 +28,8 @@ fn belief(dim: usize, n: usize, measure: &Mixture, model: Model) -> Surrogate {
     let logs: Vec<f64> = nodes.rows().map(log_value).collect();
     let lengthscales = (0..dim).map(|k| 0.7 + 0.2 * k as f64).collect();
     let kernel = SquaredExponential::new(0.8, lengthscales).unwrap();
-    Surrogate::with_kernel(model, measure.clone(), &nodes, &logs, kernel, Jitter { nugget: 1e-6, rungs: 4 }).unwrap()
+    Surrogate::with_kernel(model, measure.clone().into(), &nodes, &logs, kernel, Jitter { nugget: 1e-6, rungs: 4 })
+        .unwrap()
 }
 
 /// `N(0, I)`, a Gaussian with full covariance away from it, and a mixture of three.

@@ -331,14 +331,16 @@ fn root(mut a: f64, mut b: f64, mut fa: f64, mut fb: f64, f: impl Fn(f64) -> Res
         if fb == 0.0 {
             return Ok(b);
         }
-        let t = if step % 3 == 2 { 0.5 * (a + b) } else { (a * fb - b * fa) / (fb - fa) };
+        // A value may be −∞ on the way, to which no line can be drawn.
+        let halve = step % 3 == 2 || !(fa.is_finite() && fb.is_finite());
+        let t = if halve { 0.5 * (a + b) } else { (a * fb - b * fa) / (fb - fa) };
         let value = f(t)?;
         if (value < 0.0) == (fb < 0.0) {
             (b, fb) = (t, value);
-            fa *= if step % 3 == 2 { 1.0 } else { 0.5 };
+            fa *= if halve { 1.0 } else { 0.5 };
         } else {
             (a, fa) = (t, value);
-            fb *= if step % 3 == 2 { 1.0 } else { 0.5 };
+            fb *= if halve { 1.0 } else { 0.5 };
         }
         if (b - a).abs() <= 1e-13 * width {
             break;

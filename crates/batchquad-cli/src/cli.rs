@@ -62,6 +62,15 @@ pub enum Command {
     },
     /// Say how far a run is, also while it is running
     Status(StoreArgs),
+    /// Watch a run while it is running: log Z, workers, failures (read-only; ends with q or with the run)
+    Watch {
+        /// The store
+        #[arg(value_hint = ValueHint::DirPath)]
+        store: PathBuf,
+        /// Print one frame and end; also what happens where there is no terminal
+        #[arg(long)]
+        once: bool,
+    },
     /// Work out log Z and the posterior from the evaluations in a store
     Result(StoreArgs),
     /// Print all evaluations as CSV
@@ -78,7 +87,12 @@ pub enum Command {
         /// Print one JSON object
         #[arg(long)]
         json: bool,
+        /// Write a page with figures to this file instead, or to standard output with `-`
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "json")]
+        html: Option<PathBuf>,
     },
+    /// Write a report: one HTML file with the result, figures, diagnostics and all evaluations
+    Report(ReportArgs),
     /// Look for damage in a store, and save what can be saved
     Doctor {
         /// The store
@@ -189,6 +203,32 @@ pub struct AskArgs {
     /// Change the number of evaluations after which nothing more is asked
     #[arg(long, value_name = "N")]
     pub max_evaluations: Option<usize>,
+}
+
+/// `report`.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// The store
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub store: PathBuf,
+    /// The file to write, or `-` for standard output; beside the store by default, with the extension .html
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+    /// The answer, where it is known: drawn beside the estimate; by default the one that the problem file had
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub known_log_z: Option<f64>,
+    /// Show it in the browser
+    #[arg(long, value_name = "WHEN", default_value = "no", default_missing_value = "yes", num_args = 0..=1)]
+    pub open: YesNo,
+}
+
+/// `yes` or `no`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum YesNo {
+    /// Do it
+    Yes,
+    /// Leave it
+    No,
 }
 
 /// A command that reads a store.

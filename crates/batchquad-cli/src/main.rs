@@ -2,14 +2,19 @@
 
 mod cli;
 mod commands;
+mod evaluations;
 mod exit;
 mod output;
+mod page;
 mod problem;
 mod progress;
 mod reading;
 mod report;
+mod screen;
 mod signals;
 mod store;
+mod trust;
+mod view;
 
 use std::process::ExitCode;
 

@@ -145,6 +145,26 @@ impl Parameters {
         Prior::product(self.parameters.iter().map(Block::prior).collect::<batchquad::Result<Vec<_>>>()?)
     }
 
+    /// Each block for a problem file: the line with its name or names, and its prior.
+    pub fn blocks(&self) -> Result<Vec<(String, serde_json::Value)>> {
+        let block = |block: &Block| -> Result<(String, serde_json::Value)> {
+            Ok(match block {
+                Block::Scalar { name, prior } => (format!("name = {}", as_json(name)), serde_json::to_value(prior)?),
+                Block::Joint { names, prior } => (format!("names = {}", as_json(names)), serde_json::to_value(prior)?),
+            })
+        };
+        self.parameters.iter().map(block).collect()
+    }
+
+    /// How many parameters each block has.
+    pub fn sizes(&self) -> Vec<usize> {
+        let size = |block: &Block| match block {
+            Block::Scalar { .. } => 1,
+            Block::Joint { names, .. } => names.len(),
+        };
+        self.parameters.iter().map(size).collect()
+    }
+
     /// One line for each block: its names and its prior.
     pub fn describe(&self) -> Vec<(String, String)> {
         self.parameters

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use anyhow::Result;
 use batchquad::{
     Engine,
+    diagnostics::{Diagnosis, diagnose},
     engine::Repairs,
     posterior,
     stop::{Status, Stop},
@@ -12,7 +13,11 @@ use batchquad::{
 };
 use serde::Serialize;
 
-use crate::output::{Ordered, duration, facts, plus_minus, rounded, table};
+use crate::{
+    output::{Ordered, duration, facts, plus_minus, rounded, table},
+    store::known_log_z,
+    trust::Trust,
+};
 
 /// Draws behind the posterior moments.
 const DRAWS: usize = 4096;
@@ -25,6 +30,11 @@ pub struct Report {
     /// The answer, where the problem file knows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub known_log_z: Option<f64>,
+    /// What the diagnostics make of the number, with their reasons.
+    #[serde(flatten)]
+    pub trust: Option<Trust>,
+    #[serde(skip)]
+    pub diagnosis: Option<Diagnosis>,
     pub status: String,
     pub reason: String,
     /// Jobs that were answered, failures included.
@@ -75,11 +85,14 @@ impl Report {
         };
         let estimate = current.map(|c| c.estimate).filter(|e| e.log_z.is_finite());
         let moments = current.and_then(|c| posterior::moments(&c.surrogate, engine.prior(), DRAWS, engine.seed()).ok());
+        let diagnosis = estimate.and_then(|_| diagnose(engine).ok());
         let names = ledger.header().names();
         Ok(Self {
             log_z: estimate.map(|e| e.log_z),
             log_z_sd: estimate.map(|e| e.log_z_sd),
-            known_log_z: None,
+            known_log_z: known_log_z(ledger),
+            trust: diagnosis.as_ref().map(|d| Trust::new(d, engine)),
+            diagnosis,
             status: stop.map_or("unfinished", |s| s.status.as_str()).into(),
             reason: stop.map_or_else(|| to_do(engine, pending), |s| s.reason.clone()),
             evaluations: answers().count(),
@@ -126,6 +139,9 @@ impl Report {
                 3,
                 ("left out", format!("{:.2} % of the prior is nearest to points that failed", 100.0 * mass)),
             );
+        }
+        if let Some(trust) = &self.trust {
+            rows.insert(1, ("verdict", trust.line()));
         }
         if let Some(known) = self.known_log_z {
             rows.insert(1, ("known", self.beside(known)));

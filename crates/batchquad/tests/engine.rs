@@ -153,6 +153,30 @@ fn a_run_cut_after_any_event_ends_in_the_same_bits() {
 }
 
 #[test]
+fn a_recalled_belief_gives_the_same_bits_and_counts_for_its_own_values_only() {
+    let mut tape = Tape::default();
+    let mut whole = Engine::new(prior(2), small(), 5).unwrap();
+    finish(&mut whole, &mut Fake::new(2, false, &value), &mut tape);
+    let expected = bits(&whole);
+    let believed = whole.current().unwrap().believed.clone();
+    let again = |events: &[Event]| {
+        let mut ledger = Ledger::new(whole.ledger().header().clone());
+        events.iter().for_each(|e| drop(ledger.apply(e).unwrap()));
+        Engine::from_ledger(prior(2), ledger).unwrap()
+    };
+    let mut reminded = again(&tape.0);
+    reminded.remind(believed.clone());
+    assert_eq!(bits(&reminded), expected);
+    assert_eq!(reminded.current().unwrap().believed, believed);
+    // With a value fewer it is about something else, and leaves no trace.
+    let fewer = &tape.0[..tape.0.len() - 1];
+    let (plain, mut reminded) = (again(fewer), again(fewer));
+    reminded.remind(believed);
+    assert_eq!(bits(&reminded), bits(&plain));
+    assert_ne!(bits(&plain).0, expected.0);
+}
+
+#[test]
 fn neither_order_nor_threads_nor_workers_change_a_bit() {
     let run = |workers: usize, threads: usize, backwards: Option<bool>| {
         let mut engine = Engine::new(prior(3), small(), 11).unwrap();

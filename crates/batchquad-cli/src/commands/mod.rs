@@ -8,10 +8,12 @@ mod export;
 mod extras;
 mod import;
 mod new;
+mod report;
 mod result;
 mod run;
 mod status;
 mod tell;
+mod watch;
 
 use anyhow::Result;
 
@@ -27,9 +29,11 @@ pub fn run(command: Command) -> Result<Exit> {
         Command::Tell { store, file } => tell::tell(&store, file.as_deref()),
         Command::Import { store, table } => import::import(&store, &table),
         Command::Status(args) => status::status(&args),
+        Command::Watch { store, once } => watch::watch(&store, once),
         Command::Result(args) => result::result(&args),
         Command::Export { store } => export::export(&store),
-        Command::Compare { stores, json } => compare::compare(&stores, json),
+        Command::Compare { stores, json, html } => compare::compare(&stores, json, html.as_deref()),
+        Command::Report(args) => report::report(&args),
         Command::Doctor { store, repair } => doctor::doctor(&store, repair.as_deref()),
         Command::Completions { shell } => extras::completions(shell),
         Command::Man { out } => extras::man(out.as_deref()),

@@ -35,21 +35,22 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
         .map_err(|e| within("likelihood", e).of(&args.problem))?;
     let signals = Signals::listen(evaluator.interrupt())?;
     let dir = args.store.clone().unwrap_or_else(|| default_store(&args.problem));
-    let Session { mut store, mut engine } = open(&dir, &problem, args)?;
-    let stop = match aborted(&engine) {
+    let mut session = open(&dir, &problem, args)?;
+    let stop = match aborted(&session.engine) {
         Some(stop) => {
             note("set on_failure to \"exclude\" or \"as-zero\" to go on, or give its value to `batchquad tell`");
             stop
         }
         None => {
-            let mut display = Display::new(&engine, args.quiet);
-            let stop = drive(&mut Run::new(&mut engine, &mut evaluator, &mut store)?, &signals, &mut display);
+            let mut display = Display::new(&session.engine, args.quiet);
+            let mut run = Run::new(&mut session.engine, &mut evaluator, &mut session.store)?;
+            let stop = drive(&mut run, &signals, &mut display);
             display.finish();
             stop?
         }
     };
     evaluator.shutdown();
-    finish(&engine, &stop, &dir, problem.known_log_z, args)
+    finish(&mut session, &stop, &dir, args)
 }
 
 /// The store of the problem: the one that is there, or a new one.
@@ -106,8 +107,13 @@ fn first_look(engine: &Engine) -> usize {
     engine.initial_size().max(engine.settings().batch)
 }
 
-fn finish(engine: &Engine, stop: &Stop, dir: &Path, known_log_z: Option<f64>, args: &RunArgs) -> Result<Exit> {
-    let report = Report { known_log_z, ..Report::new(engine, Some(stop), dir)? };
+fn finish(session: &mut Session, stop: &Stop, dir: &Path, args: &RunArgs) -> Result<Exit> {
+    let report = Report::new(&session.engine, Some(stop), dir)?;
+    if let Some(trust) = &report.trust
+        && let Err(e) = session.remember_end(trust)
+    {
+        note(&format!("what was found out could not be kept in the store: {e:#}"));
+    }
     if args.json {
         print_json(&report)?;
     } else {
@@ -118,7 +124,7 @@ fn finish(engine: &Engine, stop: &Stop, dir: &Path, known_log_z: Option<f64>, ar
     } else if stop.status == Status::Failed && report.log_z.is_none() {
         note(&format!("there is no log Z: {}", stop.reason));
     }
-    Ok(Exit::of_stop(stop, engine.settings()))
+    Ok(Exit::of_stop(stop, session.engine.settings()))
 }
 
 /// This very command, fit to be pasted into a shell.

@@ -3,18 +3,14 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use batchquad::{
-    journal::Holder,
-    stop::{Status, Stop},
-    types::Outcome,
-};
+use batchquad::types::Outcome;
 use serde_json::json;
 
 use crate::{
     cli::StoreArgs,
     exit::Exit,
     output::{facts, plus_minus, print, print_json},
-    store::{aborted, peek},
+    store::{command, peek, state, verdict},
 };
 
 pub fn status(args: &StoreArgs) -> Result<Exit> {
@@ -30,22 +26,15 @@ pub fn status(args: &StoreArgs) -> Result<Exit> {
     let asked = ledger.entries().len();
     let last = engine.history().last().map(|round| &round.belief);
     let (log_z, log_z_sd) = (last.and_then(|b| b.log_z), last.and_then(|b| b.log_z_sd));
-    let writer = Holder::of(&args.store).filter(|holder| holder.is_alive() != Some(false));
-    // The rules that look at the belief need a fit; `result` does that.
-    let used_up = pending == 0 && asked + ledger.imported().len() >= engine.settings().max_evaluations;
-    let state = match (&writer, aborted(&engine)) {
-        (Some(_), _) => "running",
-        (None, Some(Stop { status: Status::Failed, .. })) => "failed",
-        (None, _) if used_up => "budget",
-        _ => "unfinished",
-    };
+    let trust = verdict(ledger);
+    let (state, writer) = state(&engine, &args.store);
     if args.json {
         print_json(&json!({
             "state": state, "evaluations": asked - pending, "pending": pending, "imported": ledger.imported().len(),
             "max_evaluations": engine.settings().max_evaluations, "batches": ledger.batches().len(),
             "failures": failures.values().sum::<usize>(), "failures_by_kind": failures,
             "conflicts": ledger.conflicts().map(|e| e.job.id.0).collect::<Vec<_>>(),
-            "log_z": log_z, "log_z_sd": log_z_sd, "seed": engine.seed(),
+            "log_z": log_z, "log_z_sd": log_z_sd, "verdict": trust, "seed": engine.seed(),
             "writer": writer.map(|h| json!({"pid": h.pid, "host": h.host})),
             "torn_bytes": replay.torn.map(|t| t.bytes), "written_by": ledger.header().written_by(),
         }))?;
@@ -62,6 +51,10 @@ pub fn status(args: &StoreArgs) -> Result<Exit> {
     if let (Some(log_z), Some(sd)) = (log_z, log_z_sd) {
         rows.insert(2, ("log Z", format!("{} when the last batch was chosen", plus_minus(log_z, sd))));
     }
+    if let Some(trust) = &trust {
+        let after_log_z = rows.iter().position(|(label, _)| *label == "log Z").map_or(rows.len(), |i| i + 1);
+        rows.insert(after_log_z, ("verdict", trust.line_at(ledger)));
+    }
     if !ledger.imported().is_empty() {
         rows.push(("imported", ledger.imported().len().to_string()));
     }
@@ -74,7 +67,7 @@ pub fn status(args: &StoreArgs) -> Result<Exit> {
     if let Some(torn) = replay.torn {
         rows.push(("torn end", format!("{} bytes, cut off when the store is next written to", torn.bytes)));
     }
-    rows.extend(ledger.notes().last().map(|text| ("note", text.clone())));
+    rows.extend(command(ledger).map(|words| ("likelihood", words.join(" "))));
     print(&facts(&rows))?;
     Ok(Exit::Done)
 }

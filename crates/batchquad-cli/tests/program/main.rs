@@ -13,4 +13,5 @@ mod kills;
 mod mistakes;
 mod numbers;
 mod places;
+mod reports;
 mod stopping;

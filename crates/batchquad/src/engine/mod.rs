@@ -11,7 +11,7 @@ pub use basis::{Believed, Repairs, Round};
 use std::{cell::OnceCell, collections::BTreeMap};
 
 use basis::{Basis, read_basis};
-use believe::{believe, recall};
+use believe::{Earlier, believe, recall};
 use serde_json::Value;
 
 use crate::{
@@ -46,6 +46,7 @@ pub struct Engine {
     ledger: Ledger,
     latent: BTreeMap<JobId, Vec<f64>>,
     last: Option<Believed>,
+    recalled: Option<Believed>,
     history: Vec<Round>,
     fallbacks: usize,
     current: OnceCell<Current>,
@@ -74,6 +75,7 @@ impl Engine {
             prior,
             latent: BTreeMap::new(),
             last: None,
+            recalled: None,
             history: Vec::new(),
             fallbacks: 0,
             current: OnceCell::new(),
@@ -183,6 +185,13 @@ impl Engine {
         self.settings.batch.min((self.settings.batch_growth * values as f64) as usize).max(1)
     }
 
+    /// Reminds the engine of a belief it came to earlier, so that its hyperparameters need not be searched for again. It counts only for the very values
+    /// and choices that it rests on, and then gives the same bits; any other is passed over.
+    pub fn remind(&mut self, belief: Believed) {
+        self.recalled = Some(belief);
+        self.current = OnceCell::new();
+    }
+
     /// The belief given all values so far, with its estimate of the evidence. Worked out once and kept until an event arrives.
     ///
     /// # Errors
@@ -192,7 +201,8 @@ impl Engine {
             return Ok(current);
         }
         let (rows, values) = self.data(None)?;
-        let current = believe(&self.settings, self.prior.dim(), (&rows, &values), self.last.as_ref())?;
+        let earlier = Earlier { last: self.last.as_ref(), recalled: self.recalled.as_ref() };
+        let current = believe(&self.settings, self.prior.dim(), (&rows, &values), earlier)?;
         Ok(self.current.get_or_init(|| current))
     }
 

@@ -42,7 +42,9 @@ impl Gp {
         }
         require_dims(kernel.dim(), &[("nodes", nodes.dim())])?;
         let white = kernel.whiten(&nodes);
-        let factor = Factor::new(|| kernel.form(&white, &white).lower(), kernel.sigma2(), jitter)?;
+        // As the search for hyperparameters does it, so that a belief made anew from what it found has the same bits.
+        let unit = SquaredExponential::new(1.0, kernel.lengthscales().to_vec())?;
+        let factor = Factor::new(|| unit.form(&white, &white).lower(), 1.0, jitter)?.scaled(kernel.sigma2());
         Ok(Self::assemble(kernel, nodes, targets, white, factor))
     }
 

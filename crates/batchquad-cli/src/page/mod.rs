@@ -1,0 +1,94 @@
+//! Pages: one self-contained HTML file each, which asks nothing of any network.
+//!
+//! Everything that comes from a store is escaped by the template engine or by the charts. On top of that a Content-Security-Policy
+//! allows the page's own style sheet and script, by their hashes, and nothing else.
+
+mod compare;
+mod convergence;
+mod diagnostics;
+mod failures;
+mod posterior;
+mod repeat;
+mod report;
+mod table;
+mod timeline;
+mod words;
+
+pub use compare::{Compared, compare};
+pub use report::report;
+
+use std::{io::Write, path::Path};
+
+use anyhow::{Context, Result};
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use batchquad_plot::{Figure, STYLESHEET};
+use minijinja::{Environment, UndefinedBehavior, Value, context, value::Serde};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+const TEMPLATES: [(&str, &str); 4] = [
+    ("base.html", include_str!("base.html")),
+    ("figure.html", include_str!("figure.html")),
+    ("report.html", include_str!("report.html")),
+    ("compare.html", include_str!("compare.html")),
+];
+
+/// A figure with what is said about it.
+#[derive(Debug, Serialize)]
+struct Drawn {
+    svg: Value,
+    caption: String,
+}
+
+impl Drawn {
+    fn new(id: &str, figure: &Figure, caption: impl Into<String>) -> Self {
+        Self { svg: Value::from_safe_string(figure.inline(id)), caption: caption.into() }
+    }
+}
+
+/// The text of a page.
+fn render(template: &str, page: &impl Serialize) -> Result<String> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    for (name, source) in TEMPLATES {
+        environment.add_template(name, source)?;
+    }
+    let style = format!("{STYLESHEET}{STYLE}");
+    let policy = format!(
+        "default-src 'none'; style-src '{}'; script-src '{}'; img-src data:; base-uri 'none'; form-action 'none'",
+        hash(&style),
+        hash(SCRIPT)
+    );
+    Ok(environment.get_template(template)?.render(context! {
+        page => Value::from(Serde(page)),
+        style => Value::from_safe_string(style),
+        script => Value::from_safe_string(SCRIPT.to_owned()),
+        policy => Value::from_safe_string(policy),
+        version => env!("CARGO_PKG_VERSION"),
+    })?)
+}
+
+/// What a Content-Security-Policy calls a text.
+fn hash(text: &str) -> String {
+    format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(text.as_bytes())))
+}
+
+/// Writes a page to a file, whole or not at all, or to standard output for `-`.
+pub fn save(html: &str, file: &Path) -> Result<()> {
+    if file.as_os_str() == "-" {
+        let mut out = std::io::stdout().lock();
+        out.write_all(html.as_bytes())?;
+        return Ok(out.flush()?);
+    }
+    let name = file.file_name().with_context(|| format!("{} is no file to write to", file.display()))?;
+    let mut unfinished = name.to_owned();
+    unfinished.push(format!(".{}.part", std::process::id()));
+    let unfinished = file.with_file_name(unfinished);
+    let written = std::fs::write(&unfinished, html).and_then(|()| std::fs::rename(&unfinished, file));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&unfinished);
+    }
+    written.with_context(|| format!("cannot write {}", file.display()))
+}

@@ -1,0 +1,135 @@
+//! All that is needed to repeat a run.
+
+use batchquad::{
+    Engine, Settings,
+    evaluate::clean,
+    journal::{Event, FORMAT, Replay},
+};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::words::{count, date};
+use crate::{
+    problem::Parameters,
+    store::{command, is_internal, known_log_z, settings_map},
+};
+
+/// Settings, versions, seed and command.
+#[derive(Debug, Serialize)]
+pub struct Repeat {
+    seed: u64,
+    written_by: String,
+    format: u32,
+    /// A problem file that makes the same run.
+    problem: String,
+    settings: Vec<Setting>,
+    events: Vec<(String, String)>,
+}
+
+/// A choice of the run.
+#[derive(Debug, Serialize)]
+struct Setting {
+    name: String,
+    value: String,
+    default: bool,
+}
+
+pub fn repeat(engine: &Engine, replay: &Replay) -> anyhow::Result<Repeat> {
+    let header = engine.ledger().header();
+    let defaults = settings_map(&Settings::default())?;
+    let settings = settings_map(engine.settings())?.into_iter().map(|(name, value)| Setting {
+        default: defaults.get(&name) == Some(&value),
+        value: if value.is_null() { "not set".into() } else { value.to_string().replace('"', "") },
+        name,
+    });
+    Ok(Repeat {
+        seed: engine.seed(),
+        written_by: clean(header.written_by()),
+        format: FORMAT,
+        problem: problem_file(engine)?,
+        settings: settings.collect(),
+        events: events(replay),
+    })
+}
+
+/// The run as a problem file.
+fn problem_file(engine: &Engine) -> anyhow::Result<String> {
+    let ledger = engine.ledger();
+    let mut text = String::new();
+    for (key, block) in Parameters::of_header(ledger.header())?.blocks()? {
+        text.push_str(&format!("[[parameter]]\n{key}\nprior = {}\n\n", toml(&block)));
+    }
+    let settings = settings_map(engine.settings())?;
+    if let Some(words) = command(ledger) {
+        let words = Value::from(words);
+        text.push_str(&format!("[likelihood]\ncommand = {}\n", toml(&words)));
+        if let Some(value) = settings.get("on_failure") {
+            text.push_str(&format!("on_failure = {}\n", toml(value)));
+        }
+        text.push('\n');
+    }
+    text.push_str(&format!("[run]\nseed = {}\n", engine.seed()));
+    if let Some(known) = known_log_z(ledger) {
+        text.push_str(&format!("known_log_z = {known:?}\n"));
+    }
+    for (key, value) in settings.iter().filter(|(key, value)| !value.is_null() && *key != "on_failure") {
+        text.push_str(&format!("{key} = {}\n", toml(value)));
+    }
+    Ok(clean(&text))
+}
+
+/// A JSON value as TOML on one line.
+pub fn toml(value: &Value) -> String {
+    match value {
+        Value::Object(map) => {
+            let pairs: Vec<String> = map.iter().map(|(k, v)| format!("{} = {}", toml_key(k), toml(v))).collect();
+            format!("{{ {} }}", pairs.join(", "))
+        }
+        Value::Array(list) => format!("[{}]", list.iter().map(toml).collect::<Vec<_>>().join(", ")),
+        // JSON leaves the character 127 as it is, TOML does not allow it.
+        Value::String(_) => value.to_string().replace('\u{7f}', "\\u007F"),
+        other => other.to_string(),
+    }
+}
+
+fn toml_key(key: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !key.is_empty() && key.chars().all(plain) { key.into() } else { toml(&Value::from(key)) }
+}
+
+/// What happened beside asking and telling, with its time.
+fn events(replay: &Replay) -> Vec<(String, String)> {
+    let mut events = vec![(date(replay.created), "the store was made".to_owned())];
+    for record in &replay.records {
+        let text = match &record.event {
+            Event::Settings { changes } => {
+                let list: Vec<String> = changes.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+                format!("settings changed: {}", list.join(", "))
+            }
+            Event::Imported { rows } => format!("{} imported", count(rows.len(), "evaluation", "evaluations")),
+            // Notes of the program to itself are for programs.
+            Event::Note { text } if is_internal(text) => continue,
+            Event::Note { text } => text.clone(),
+            _ => continue,
+        };
+        events.push((date(record.at), clean(&text)));
+    }
+    if let Some(last) = replay.records.last() {
+        events.push((date(last.at), "the last record".into()));
+    }
+    events
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_json_is_toml_that_means_the_same() {
+        let value = serde_json::json!({
+            "a b": [1, 2.5, -1e300, "quote \" slash \\ bell \u{7} del \u{7f} line\n"], "t": {"x": true, "y": []}, "é": "ü"
+        });
+        let parsed: ::toml::Table = format!("v = {}", toml(&value)).parse().unwrap();
+        assert_eq!(serde_json::to_value(&parsed["v"]).unwrap(), value);
+    }
+}

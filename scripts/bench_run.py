@@ -133,6 +133,11 @@ def large_store(directory):
     ):
         seconds, memory, _ = min(timed(*args) for _ in range(2))
         yield what, f"{seconds:.2f} s, {memory:.0f} MiB", bar, seconds < 10 and memory < 1024
+    page = directory / "page.html"
+    seconds, memory, _ = min(timed("report", store, "-o", page) for _ in range(2))
+    size = page.stat().st_size / 1e6
+    figure = f"{seconds:.2f} s, {memory:.0f} MiB, a page of {size:.1f} MB"
+    yield "`report` of it", figure, "< 5 s, < 5 MB", seconds < 5 and size < 5
     for log in problem.parent.glob("busy-*"):
         log.unlink()
     text = problem.read_text().replace('"random"', '"kriging-believer"')

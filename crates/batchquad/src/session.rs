@@ -218,7 +218,7 @@ fn reminded(prior: Prior, ledger: Ledger) -> Result<Engine> {
     let belief = remark(&ledger, BELIEF).and_then(|text| serde_json::from_str(text).ok());
     let mut engine = Engine::from_ledger(prior, ledger)?;
     if let Some(belief) = belief {
-        engine.recall(belief);
+        engine.remind(belief);
     }
     Ok(engine)
 }

@@ -165,13 +165,13 @@ fn a_recalled_belief_gives_the_same_bits_and_counts_for_its_own_values_only() {
         Engine::from_ledger(prior(2), ledger).unwrap()
     };
     let mut reminded = again(&tape.0);
-    reminded.recall(believed.clone());
+    reminded.remind(believed.clone());
     assert_eq!(bits(&reminded), expected);
     assert_eq!(reminded.current().unwrap().believed, believed);
     // With a value fewer it is about something else, and leaves no trace.
     let fewer = &tape.0[..tape.0.len() - 1];
     let (plain, mut reminded) = (again(fewer), again(fewer));
-    reminded.recall(believed);
+    reminded.remind(believed);
     assert_eq!(bits(&reminded), bits(&plain));
     assert_ne!(bits(&plain).0, expected.0);
 }

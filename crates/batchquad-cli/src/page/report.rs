@@ -105,7 +105,12 @@ fn verdict(report: &Report, replay: &Replay) -> Verdict {
 fn facts(report: &Report, replay: &Replay) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     if let (Some(log_z), Some(sd)) = (report.log_z, report.log_z_sd) {
-        facts.push(("Z", format!("{}, known to a factor of {:.3}", exponential(log_z), sd.exp())));
+        let within = if sd < 0.3 {
+            format!("± {} %", compact(100.0 * sd.exp_m1(), 2))
+        } else {
+            format!("known to a factor of {}", compact(sd.exp(), 2))
+        };
+        facts.push(("Z", format!("{} {within}", exponential(log_z))));
         if let Some(known) = report.known_log_z {
             let away = (log_z - known) / sd;
             let side = if away > 0.0 { "below" } else { "above" };

@@ -15,9 +15,13 @@ use super::{
 };
 use crate::output::duration;
 
-/// A pause longer than this share of the time worked is drawn short.
+/// A pause longer than this share of the time worked is drawn short,
 const LONG: f64 = 0.1;
-/// … this short.
+/// … unless it is shorter than so many seconds.
+const PAUSE: f64 = 10.0;
+/// More pauses than this are drawn without their lengths, which would cover each other.
+const LABELS: usize = 5;
+/// A pause that is drawn short has this share.
 const SHORT: f64 = 0.02;
 /// More workers than this have rows too narrow to see.
 const MOST: usize = 120;
@@ -69,11 +73,13 @@ pub fn figure(replay: &Replay) -> Option<Drawn> {
         chart = chart.with(layer(Kind::Failed).colour(1).named("failed"));
     }
     for (at, seconds) in &pauses {
-        chart = chart.with(Rule::vertical(at / divisor).label(format!("pause {}", duration(*seconds))));
+        let rule = Rule::vertical(at / divisor);
+        let labelled = pauses.len() <= LABELS;
+        chart = chart.with(if labelled { rule.label(format!("pause {}", duration(*seconds))) } else { rule });
     }
     let workers = lanes.iter().filter(|lane| *lane != CHOOSING).count();
     let busy: f64 = spans.iter().filter(|s| s.kind != Kind::Choosing).map(|s| s.end - s.start).sum();
-    let share = 100.0 * busy / (total * workers.max(1) as f64);
+    let share = (100.0 * busy / (total * workers.max(1) as f64)).min(100.0);
     let mut caption = format!("{} busy {share:.0} % of the time.", count(workers, "worker,", "workers,"));
     if !pauses.is_empty() {
         caption.push_str(" Long pauses are drawn short.");
@@ -140,7 +146,7 @@ fn shorten(spans: &mut [Span]) -> Vec<(f64, f64)> {
         worked += (end - start.max(reached)).max(0.0);
         reached = reached.max(end);
     }
-    gaps.retain(|(from, to)| to - from > LONG * worked);
+    gaps.retain(|(from, to)| to - from > (LONG * worked).max(PAUSE));
     let short = SHORT * worked;
     let moved = |t: f64| {
         let cut: f64 = gaps.iter().filter(|(_, to)| t >= *to).map(|(from, to)| to - from - short).sum();

@@ -30,13 +30,21 @@ const MOVES: usize = 2;
 /// hyperparameters found in one frame serve in the next.
 const SETTLED: f64 = 0.1;
 
-/// The belief about `dim` parameters from latent points and their log-likelihoods. The last belief that was recorded makes it cheap, and
-/// so does one that is recalled from an earlier reading of the same values.
+/// Beliefs from earlier, which make a new one cheap.
+#[derive(Clone, Copy)]
+pub(super) struct Earlier<'a> {
+    /// The one that the last batch was chosen from: where the search begins.
+    pub(super) last: Option<&'a Believed>,
+    /// One that somebody remembers; it counts for its own values only.
+    pub(super) recalled: Option<&'a Believed>,
+}
+
+/// The belief about `dim` parameters from latent points and their log-likelihoods.
 pub(super) fn believe(
     settings: &Settings,
     dim: usize,
     (rows, values): (&[Vec<f64>], &[f64]),
-    (last, recalled): (Option<&Believed>, Option<&Believed>),
+    Earlier { last, recalled }: Earlier<'_>,
 ) -> Result<Current> {
     let Nodes { points, log_values, merged, contradictory } = Nodes::new(rows, values)?;
     let data = Data { settings, dim, nodes: points, log_values };

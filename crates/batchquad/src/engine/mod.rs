@@ -11,7 +11,7 @@ pub use basis::{Believed, Repairs, Round};
 use std::{cell::OnceCell, collections::BTreeMap};
 
 use basis::{Basis, read_basis};
-use believe::{believe, recall};
+use believe::{Earlier, believe, recall};
 use serde_json::Value;
 
 use crate::{
@@ -187,7 +187,7 @@ impl Engine {
 
     /// Reminds the engine of a belief it came to earlier, so that its hyperparameters need not be searched for again. It counts only for the very values
     /// and choices that it rests on, and then gives the same bits; any other is passed over.
-    pub fn recall(&mut self, belief: Believed) {
+    pub fn remind(&mut self, belief: Believed) {
         self.recalled = Some(belief);
         self.current = OnceCell::new();
     }
@@ -201,7 +201,7 @@ impl Engine {
             return Ok(current);
         }
         let (rows, values) = self.data(None)?;
-        let earlier = (self.last.as_ref(), self.recalled.as_ref());
+        let earlier = Earlier { last: self.last.as_ref(), recalled: self.recalled.as_ref() };
         let current = believe(&self.settings, self.prior.dim(), (&rows, &values), earlier)?;
         Ok(self.current.get_or_init(|| current))
     }

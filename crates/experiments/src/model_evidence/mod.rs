@@ -142,8 +142,8 @@ impl Row {
     #[must_use]
     pub fn name(&self) -> String {
         match (self.estimator, self.burn_in) {
-            (Some(Estimator::BridgeFromBurnIn), Some(b)) => format!("{}, bridge from {b} of burn-in", self.method),
-            (Some(estimator), Some(b)) => format!("{}, {} after {b} of burn-in", self.method, estimator.name()),
+            (Some(Estimator::BridgeFromBurnIn), Some(b)) => format!("{}, bridge fitted to burn-in of {b}", self.method),
+            (Some(estimator), Some(b)) => format!("{}, {}, burn-in {b}", self.method, estimator.name()),
             _ => self.method.clone(),
         }
     }
@@ -239,7 +239,7 @@ fn to_csv(all: &[Chains], first_seed: u64) -> Result<String> {
 
 /// What every method needs to come below a tolerance, one column for each batch size and account.
 fn needed_table(rows: &[Row], tolerance: usize) -> Table {
-    let heads = BATCHES.map(|n| format!("n = {n}")).into_iter().chain(BATCHES.map(|n| format!("n = {n}, all counted")));
+    let heads = BATCHES.map(|n| format!("n = {n}")).into_iter().chain(BATCHES.map(|n| format!("n = {n}, all")));
     let mut table = Table::new(std::iter::once("method".to_string()).chain(heads));
     let mut names: Vec<String> = rows.iter().map(Row::name).collect();
     names.dedup();
@@ -327,7 +327,7 @@ pub fn run(plan: &Plan, workshop: &Workshop) -> Result<String> {
     )?;
     for (k, tolerance) in TOLERANCES.into_iter().enumerate() {
         let title = format!(
-            "Batches until the mean of |log Ẑ − log Z| stays below {tolerance}; burn-in and trajectories free, and all counted"
+            "Batches until the mean of |log Ẑ − log Z| stays below {tolerance}; burn-in and trajectories free, or all counted"
         );
         output.table(&format!("needed-{tolerance}"), &title, &needed_table(&rows, k))?;
     }

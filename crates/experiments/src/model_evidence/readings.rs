@@ -39,9 +39,9 @@ impl Estimator {
     pub fn name(self) -> &'static str {
         match self {
             Self::HarmonicMean => "harmonic mean",
-            Self::Reciprocal => "reciprocal",
-            Self::Bridge => "bridge",
-            Self::BridgeFromBurnIn => "bridge from burn-in",
+            Self::Reciprocal => "reciprocal importance",
+            Self::Bridge => "bridge fitted to draws",
+            Self::BridgeFromBurnIn => "bridge fitted to burn-in",
         }
     }
 

@@ -1,6 +1,6 @@
 //! The native module `batchquad._batchquad`: sessions, priors and beliefs of the library as Python objects.
 //!
-//! Conversion and nothing else. Whatever computes runs on a thread of its own without the interpreter's lock ([`work`]), so that
+//! Conversion and nothing else. Whatever computes runs on a thread of its own without the interpreter's lock (`work`), so that
 //! other Python threads go on and an interrupt is heeded at once.
 
 mod belief;

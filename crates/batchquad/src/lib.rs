@@ -23,6 +23,7 @@ pub mod engine;
 pub mod error;
 pub mod estimate;
 pub mod evaluate;
+pub mod frame;
 pub mod gp;
 pub mod jets;
 pub mod journal;

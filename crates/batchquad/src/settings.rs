@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::{
     acquire::AcquisitionKind,
     design::InitialDesign,
-    error::{Error, Result, require_positive},
+    error::{Error, Result, require_finite, require_positive},
     gp::FitOptions,
+    kernel::SquaredExponential,
     select::{BatchRule, Lie, Penalisation, Search},
     warp::Model,
 };
@@ -20,6 +21,46 @@ pub enum KernelChoice {
     Isotropic,
     /// Squared exponential with a lengthscale for each.
     Ard,
+}
+
+/// What the likelihood is integrated against. `MATH.md` §6.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reference {
+    /// A measure that follows the posterior: half the prior, half a normal distribution around what has been found, in whose
+    /// coordinates the belief lives. It needs far fewer values where the posterior is narrow or tilted. A plain surrogate, which has no
+    /// positive posterior to follow, and a known kernel stay with the prior.
+    #[default]
+    Moving,
+    /// The prior, as in the paper.
+    Prior,
+}
+
+/// Hyperparameters that are known beforehand and not fitted: those of the Gaussian process in units of the likelihood itself
+/// ([`Model::Plain`]) or of its square root.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KnownKernel {
+    /// The logarithm of the variance `σ²`.
+    pub log_sigma2: f64,
+    /// The lengthscales, in latent coordinates.
+    pub lengthscales: Vec<f64>,
+}
+
+impl KnownKernel {
+    fn validate(&self) -> Result<()> {
+        require_finite("known_kernel.log_sigma2", self.log_sigma2)?;
+        self.lengthscales.iter().try_for_each(|&l| require_positive("known_kernel.lengthscales", l).map(drop))
+    }
+
+    /// The kernel where likelihoods are in units of `eᶜ`: a square root has the unit `e^(c/2)`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] when the variance is not a positive number in these units.
+    pub(crate) fn scaled(&self, model: Model, scale: f64) -> Result<SquaredExponential> {
+        let unit = if model == Model::Plain { 2.0 * scale } else { scale };
+        SquaredExponential::new((self.log_sigma2 - unit).exp(), self.lengthscales.clone())
+    }
 }
 
 /// What becomes of a point whose evaluation failed for good.
@@ -67,8 +108,16 @@ pub struct Settings {
     pub stall: Option<f64>,
     /// The belief about the integrand.
     pub surrogate: Model,
+    /// What it is integrated against.
+    pub reference: Reference,
     /// Its kernel.
     pub kernel: KernelChoice,
+    /// Its hyperparameters, if they are known; otherwise they are fitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known_kernel: Option<KnownKernel>,
+    /// Hyperparameters are refitted with every batch. While there are at most 40 values, and whenever these have grown by this factor
+    /// since the last time, the search has several starts; otherwise only the last hyperparameters.
+    pub refit_growth: f64,
     /// How a batch is chosen.
     pub batch_rule: BatchRule,
     /// What is maximised to choose it.
@@ -100,7 +149,10 @@ impl Default for Settings {
             target_sd: None,
             stall: None,
             surrogate: Model::default(),
+            reference: Reference::default(),
             kernel: KernelChoice::default(),
+            known_kernel: None,
+            refit_growth: 1.5,
             batch_rule: BatchRule::default(),
             acquisition: AcquisitionKind::default(),
             starts_per_dim: 10,
@@ -143,6 +195,10 @@ impl Settings {
             }
         }
         require_positive("batch_growth", self.batch_growth)?;
+        if !(self.refit_growth.is_finite() && self.refit_growth >= 1.0) {
+            return Err(Error::invalid("refit_growth", self.refit_growth, "a finite number ≥ 1"));
+        }
+        self.known_kernel.as_ref().map_or(Ok(()), KnownKernel::validate)?;
         require_positive("penalisation.slope", self.penalisation.slope)?;
         require_positive("penalisation.power", self.penalisation.power)?;
         Ok(())

@@ -56,6 +56,12 @@ const HOLD: usize = 2;
 /// Rounds without movement that count as stalled.
 const STILL: usize = 5;
 
+/// Whether the last rounds, of which the standard deviations of `log Z` are given, all met a target.
+pub fn target_met(target: f64, sds: impl DoubleEndedIterator<Item = Option<f64>>) -> bool {
+    let last: Vec<Option<f64>> = sds.rev().take(HOLD).collect();
+    last.len() == HOLD && last.iter().all(|sd| sd.is_some_and(|sd| sd <= target))
+}
+
 /// Whether the run should ask no more, given the seconds that it has taken so far.
 ///
 /// A met target comes before a spent budget: a run that does both has converged.
@@ -65,8 +71,7 @@ pub fn check(engine: &Engine, rounds: &[Round], seconds: f64) -> Option<Stop> {
     let asked = engine.ledger().entries().len() + engine.ledger().imported().len();
     let target = settings.target_sd;
     if let Some(target) = target
-        && rounds.len() >= HOLD
-        && rounds[rounds.len() - HOLD..].iter().all(|r| r.belief.log_z_sd.is_some_and(|sd| sd <= target))
+        && target_met(target, rounds.iter().map(|r| r.belief.log_z_sd))
     {
         return Some(Stop::new(Status::Converged, format!("log_z_sd is at most target_sd = {target}")));
     }

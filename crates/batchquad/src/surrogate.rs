@@ -3,6 +3,7 @@
 use crate::{
     error::Result,
     estimate::{self, Estimate},
+    frame::Frame,
     gp::{self, FitOptions, Gp},
     kernel::SquaredExponential,
     linalg::Jitter,
@@ -28,7 +29,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Surrogate {
     model: Model,
-    measure: Mixture,
+    frame: Frame,
     scale: f64,
     alpha: f64,
     gp: Gp,
@@ -38,22 +39,22 @@ pub struct Surrogate {
 impl Surrogate {
     /// The belief with hyperparameters of the highest marginal likelihood; `warm` makes a refit cheap.
     ///
-    /// `log_values` are logarithms of the integrand with respect to `measure`.
+    /// Nodes are in the coordinates of the frame, and `log_values` are logarithms of the integrand with respect to its measure.
     ///
     /// # Errors
     /// As [`Warped::new`] and [`gp::fit`].
     pub fn fit(
         model: Model,
-        measure: Mixture,
+        frame: Frame,
         nodes: &Points,
         log_values: &[f64],
         options: &FitOptions,
         warm: Option<&SquaredExponential>,
     ) -> Result<Self> {
-        nodes.require_dim("measure", measure.dim())?;
+        nodes.require_dim("measure", frame.measure().dim())?;
         let Warped { scale, alpha, targets } = Warped::new(model, nodes, log_values)?;
         let found = gp::fit(nodes, &targets, options, warm)?;
-        Ok(Self { model, measure, scale, alpha, gp: found.gp, at_bound: found.at_bound })
+        Ok(Self { model, frame, scale, alpha, gp: found.gp, at_bound: found.at_bound })
     }
 
     /// The belief with a given kernel.
@@ -62,16 +63,16 @@ impl Surrogate {
     /// As [`Warped::new`] and [`Gp::new`].
     pub fn with_kernel(
         model: Model,
-        measure: Mixture,
+        frame: Frame,
         nodes: &Points,
         log_values: &[f64],
         kernel: SquaredExponential,
         jitter: Jitter,
     ) -> Result<Self> {
-        nodes.require_dim("measure", measure.dim())?;
+        nodes.require_dim("measure", frame.measure().dim())?;
         let Warped { scale, alpha, targets } = Warped::new(model, nodes, log_values)?;
         let gp = Gp::new(kernel, nodes.clone(), targets, jitter)?;
-        Ok(Self { model, measure, scale, alpha, gp, at_bound: false })
+        Ok(Self { model, frame, scale, alpha, gp, at_bound: false })
     }
 
     /// The belief after `g` took the given values at further points; scale, `α` and hyperparameters stay. Cost: `n²q`.
@@ -80,7 +81,7 @@ impl Surrogate {
     /// As [`Gp::condition`].
     pub fn condition(&self, nodes: &Points, targets: &[f64]) -> Result<Self> {
         let gp = self.gp.condition(nodes, targets)?;
-        Ok(Self { gp, measure: self.measure.clone(), ..*self })
+        Ok(Self { gp, frame: self.frame.clone(), ..*self })
     }
 
     /// The belief about the evidence.
@@ -98,12 +99,12 @@ impl Surrogate {
     /// As [`Surrogate::estimate`]; [`crate::Error::Invalid`] for a reading that does not fit the warp.
     pub fn estimate_as(&self, model: Model) -> Result<Estimate> {
         match (self.model, model) {
-            (Model::Plain, Model::Plain) => estimate::plain(&self.gp, &self.measure, self.scale),
+            (Model::Plain, Model::Plain) => estimate::plain(&self.gp, self.measure(), self.scale),
             (Model::Plain, other) | (other, Model::Plain) => {
                 Err(crate::Error::invalid("model", other, format!("one with the warp of {:?}", self.model)))
             }
-            (_, Model::WsabiL) => estimate::wsabi_l(&self.gp, &self.measure, self.alpha, self.scale),
-            (_, Model::WsabiM) => estimate::wsabi_m(&self.gp, &self.measure, self.alpha, self.scale),
+            (_, Model::WsabiL) => estimate::wsabi_l(&self.gp, self.measure(), self.alpha, self.scale),
+            (_, Model::WsabiM) => estimate::wsabi_m(&self.gp, self.measure(), self.alpha, self.scale),
         }
     }
 
@@ -116,7 +117,13 @@ impl Surrogate {
     /// What the integrand is integrated against.
     #[must_use]
     pub fn measure(&self) -> &Mixture {
-        &self.measure
+        self.frame.measure()
+    }
+
+    /// The coordinates it lives in.
+    #[must_use]
+    pub fn frame(&self) -> &Frame {
+        &self.frame
     }
 
     /// `c`, the largest log value.

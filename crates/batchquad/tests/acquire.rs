@@ -31,7 +31,7 @@ fn belief_with(model: Model, d: usize, n: usize, mixed: bool, nugget: f64) -> Su
     } else {
         standard.into()
     };
-    Surrogate::with_kernel(model, measure, &nodes, &logs, kernel, Jitter { nugget, rungs: 3 }).unwrap()
+    Surrogate::with_kernel(model, measure.into(), &nodes, &logs, kernel, Jitter { nugget, rungs: 3 }).unwrap()
 }
 
 fn check_derivatives(a: &dyn Acquisition, x: &[f64]) -> Result<(), TestCaseError> {

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 const ROWS: [&[&str]; 11] = [
     &["error", "points", "types"],
     &["linalg", "triangular", "simd", "pairs", "optim", "rng"],
-    &["kernel", "measure", "prior", "warp", "jets"],
+    &["kernel", "measure", "prior", "warp", "jets", "frame"],
     &["design", "embed", "gp", "laplace", "bq"],
     &["estimate", "surrogate"],
     &["acquire", "posterior", "compare"],

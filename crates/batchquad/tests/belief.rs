@@ -141,8 +141,9 @@ fn moments_are_the_integrals_of_the_pointwise_beliefs() {
             let rule = tensor_for_mixture(&normal_trapezoid([0.05, 0.22][d - 1]), &measure);
             let rule: Vec<_> = rule.into_iter().filter(|(_, w)| *w > 1e-16).collect();
             let points = Points::from_rows(&rule.iter().map(|(x, _)| x.clone()).collect::<Vec<_>>()).unwrap();
-            let belief =
-                |model| Surrogate::with_kernel(model, measure.clone(), &nodes, &logs, kernel.clone(), jitter).unwrap();
+            let belief = |model| {
+                Surrogate::with_kernel(model, measure.clone().into(), &nodes, &logs, kernel.clone(), jitter).unwrap()
+            };
             let gram = kernel.gram(&nodes, &nodes).unwrap();
             let factor = Factor::new(|| gram.clone(), kernel.sigma2(), jitter).unwrap();
             let mut half = kernel.gram(&nodes, &points).unwrap();
@@ -201,7 +202,7 @@ proptest! {
         let moved: Vec<f64> = logs.iter().map(|l| l + c).collect();
         for model in [Model::Plain, Model::WsabiL, Model::WsabiM] {
             let at = |logs: &[f64]| {
-                Surrogate::fit(model, standard(), &nodes, logs, &FitOptions::default(), None).unwrap().estimate().unwrap()
+                Surrogate::fit(model, standard().into(), &nodes, logs, &FitOptions::default(), None).unwrap().estimate().unwrap()
             };
             let (a, b) = (at(&logs), at(&moved));
             prop_assert!((b.log_z - a.log_z - c).abs() <= 1e-9 * c.abs().max(1.0), "{} {} {c}", a.log_z, b.log_z);
@@ -239,7 +240,8 @@ fn zero_likelihoods_are_legal_and_nothing_else_is() {
     let (nodes, mut logs) = line(13);
     logs[0] = f64::NEG_INFINITY;
     logs[12] = f64::NEG_INFINITY;
-    let fit = |logs: &[f64]| Surrogate::fit(Model::WsabiL, standard(), &nodes, logs, &FitOptions::default(), None);
+    let fit =
+        |logs: &[f64]| Surrogate::fit(Model::WsabiL, standard().into(), &nodes, logs, &FitOptions::default(), None);
     let belief = fit(&logs).unwrap();
     assert_eq!(belief.alpha(), 0.0);
     // ∫ exp(−2(x−½)²) N(x; 0, 1) dx = exp(−2·¼/5)/√5.
@@ -262,7 +264,8 @@ fn a_plain_belief_that_is_not_positive_reports_no_evidence() {
     let nodes = Points::new(1, vec![-0.2, 0.0, 0.2]).unwrap();
     let logs = [f64::NEG_INFINITY, 0.0, f64::NEG_INFINITY];
     let kernel = SquaredExponential::isotropic(1.0, 3.0, 1).unwrap();
-    let belief = Surrogate::with_kernel(Model::Plain, standard(), &nodes, &logs, kernel, Jitter::default()).unwrap();
+    let belief =
+        Surrogate::with_kernel(Model::Plain, standard().into(), &nodes, &logs, kernel, Jitter::default()).unwrap();
     let e = belief.estimate().unwrap();
     assert!(e.mean < 0.0);
     assert_eq!((e.log_z, e.log_z_sd), (f64::NEG_INFINITY, f64::INFINITY));
@@ -279,7 +282,7 @@ fn the_order_of_the_nodes_does_not_matter() {
     for model in [Model::Plain, Model::WsabiL, Model::WsabiM] {
         let at = |x: &Points, l: &[f64]| {
             let jitter = Jitter::default();
-            Surrogate::with_kernel(model, standard(), x, l, kernel.clone(), jitter).unwrap().estimate().unwrap()
+            Surrogate::with_kernel(model, standard().into(), x, l, kernel.clone(), jitter).unwrap().estimate().unwrap()
         };
         let (a, b) = (at(&nodes, &logs), at(&shuffled, &shuffled_logs));
         // n·ε times the condition number of about 10³.

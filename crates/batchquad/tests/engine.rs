@@ -1,6 +1,7 @@
 //! The run as a fold of its events: pure asking, resuming after every event, any order of answers, honest endings.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::f64::consts::TAU;
 use std::{collections::VecDeque, time::Duration};
 
 use batchquad::{
@@ -11,7 +12,7 @@ use batchquad::{
     prior::Distribution,
     run::{Memory, Progress, Record, Run, rounds},
     select::BatchRule,
-    settings::{OnFailure, Schedule},
+    settings::{KnownKernel, OnFailure, Reference, Schedule},
     stop::{Status, Stop},
     types::{FailureKind, Job, JobId, Outcome},
     warp::Model,
@@ -358,4 +359,63 @@ fn dimensions_from_one_to_four_and_constants() {
     }
     let constant = integrate(|_| -3.0, prior(2), Config { settings: small(), ..Config::default() }).unwrap();
     assert!((constant.estimate.log_z + 3.0).abs() < 1e-3, "{:?}", constant.estimate);
+}
+
+#[test]
+fn a_known_kernel_is_used_as_it_is_in_any_unit() {
+    let known = KnownKernel { log_sigma2: 0.4, lengthscales: vec![0.8, 1.2] };
+    let go = |model: Model, offset: f64, known: KnownKernel| {
+        let settings =
+            Settings { surrogate: model, known_kernel: Some(known), max_evaluations: 20, ..Settings::default() };
+        let config = Config { settings, seed: 3, workers: 1 };
+        integrate(move |t| bump(t) + offset, prior(2), config).unwrap()
+    };
+    for (model, unit) in [(Model::WsabiL, 1.0), (Model::Plain, 2.0)] {
+        let here = go(model, 0.0, known.clone());
+        let scale = here.estimate.scale;
+        let believed = &here.engine.current().unwrap().believed;
+        assert_eq!(believed.lengthscales, known.lengthscales);
+        // One exponential and one logarithm away from what was given.
+        assert!((believed.sigma2.ln() - 0.4 + unit * scale).abs() < 1e-12, "{model:?} {}", believed.sigma2);
+        // A likelihood in other units, with its process in the same ones, is the same problem.
+        let there = go(model, 50.0, KnownKernel { log_sigma2: 0.4 + unit * 50.0, ..known.clone() });
+        assert!((there.estimate.log_z - here.estimate.log_z - 50.0).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn a_known_kernel_that_does_not_fit_is_refused_before_anything_is_asked() {
+    for (log_sigma2, lengthscales) in [(0.0, vec![1.0]), (f64::NAN, vec![1.0; 2]), (0.0, vec![1.0, -1.0])] {
+        let known_kernel = Some(KnownKernel { log_sigma2, lengthscales });
+        assert!(Engine::new(prior(2), Settings { known_kernel, ..Settings::default() }, 0).is_err());
+    }
+    for refit_growth in [0.9, f64::NAN, f64::INFINITY] {
+        assert!(Engine::new(prior(2), Settings { refit_growth, ..Settings::default() }, 0).is_err());
+    }
+}
+
+#[test]
+fn a_tilted_needle_is_integrated_in_its_own_frame() {
+    // N((x, y); (1.2, −0.7), S) with sds 0.1 and 0.05 and a correlation of 0.95, under N(0, I): the evidence is N(mean; 0, S + I).
+    let (mean, s) = ([1.2, -0.7], [0.01, 0.95 * 0.1 * 0.05, 0.0025]);
+    let log_normal = move |x: f64, y: f64, [a, b, c]: [f64; 3]| {
+        let determinant = a * c - b * b;
+        -0.5 * (c * x * x - 2.0 * b * x * y + a * y * y) / determinant - 0.5 * (TAU * TAU * determinant).ln()
+    };
+    let truth = log_normal(mean[0], mean[1], [s[0] + 1.0, s[1], s[2] + 1.0]);
+    let go = |reference: Reference| {
+        let settings = Settings { reference, max_evaluations: 96, ..Settings::default() };
+        let log_likelihood = move |t: &[f64]| log_normal(t[0] - mean[0], t[1] - mean[1], s);
+        integrate(log_likelihood, prior(2), Config { settings, ..Config::default() }).unwrap()
+    };
+    let moved = go(Reference::Moving);
+    let place = moved.engine.current().unwrap().believed.place.clone().unwrap();
+    // Wider than the posterior by √2 at most, and tilted as it is.
+    assert!(place.covariance[0][0] > s[0] && place.covariance[0][0] < 2.5 * s[0], "{place:?}");
+    assert!(place.covariance[0][1] > 0.0);
+    let (error, fixed) = (moved.estimate.log_z - truth, go(Reference::Prior));
+    assert!(error.abs() < 1e-3, "{error:e}");
+    assert!(fixed.engine.current().unwrap().believed.place.is_none());
+    // Without it the same values tell far less, and the error bar knows.
+    assert!(fixed.estimate.log_z_sd > 5.0 * moved.estimate.log_z_sd, "{:?}", fixed.estimate);
 }

@@ -4,7 +4,7 @@
 mod common;
 
 use batchquad::{
-    Points, Prior,
+    Config, Points, Prior, Settings, integrate,
     kernel::SquaredExponential,
     linalg::Jitter,
     measure::{Gaussian, Mixture},
@@ -28,7 +28,8 @@ fn belief(dim: usize, n: usize, measure: &Mixture, model: Model) -> Surrogate {
     let logs: Vec<f64> = nodes.rows().map(log_value).collect();
     let lengthscales = (0..dim).map(|k| 0.7 + 0.2 * k as f64).collect();
     let kernel = SquaredExponential::new(0.8, lengthscales).unwrap();
-    Surrogate::with_kernel(model, measure.clone(), &nodes, &logs, kernel, Jitter { nugget: 1e-6, rungs: 4 }).unwrap()
+    Surrogate::with_kernel(model, measure.clone().into(), &nodes, &logs, kernel, Jitter { nugget: 1e-6, rungs: 4 })
+        .unwrap()
 }
 
 /// `N(0, I)`, a Gaussian with full covariance away from it, and a mixture of three.
@@ -216,10 +217,76 @@ fn three_dimensions_have_their_moments_and_margins() {
             assert_close("marginal mean", marginal.mean(), moments.mean[k]);
             assert_close("marginal sd", marginal.sd(), moments.covariance[k][k].sqrt());
         }
-        // The joint density summed over one coordinate is the marginal of the other.
-        let grid: Vec<f64> = axis().into_iter().filter(|t| t.abs() < 6.5).collect();
-        let surface = posterior.joint(2, 0).unwrap().on(&[0.35], &grid).unwrap();
-        let summed: f64 = surface.density.iter().sum::<f64>() * STEP;
-        assert_close("summed joint", summed, posterior.latent_marginal(2).unwrap().density(0.35).unwrap());
+        // One and two coordinates fixed, the others by the trapezoidal rule over the density itself.
+        let coarse: Vec<f64> = (-36..=36).map(|i| f64::from(i) * 0.2).collect();
+        let cell: f64 = 0.2;
+        let mass = belief.estimate().unwrap().mean;
+        for t in [-1.3, 0.0, 0.75] {
+            let plane: Vec<Vec<f64>> =
+                coarse.iter().flat_map(|a| coarse.iter().map(move |b| vec![*a, t, *b])).collect();
+            let brute = density(&belief, &plane).iter().sum::<f64>() * cell * cell / mass;
+            assert_close(
+                &format!("measure {i} at {t}"),
+                posterior.latent_marginal(1).unwrap().density(t).unwrap(),
+                brute,
+            );
+            let joint = posterior.joint(2, 0).unwrap();
+            for s in [-0.6, 0.9] {
+                let line: Vec<Vec<f64>> = coarse.iter().map(|a| vec![s, *a, t]).collect();
+                let brute = density(&belief, &line).iter().sum::<f64>() * cell / mass;
+                let ours = joint.on(&[t], &[s]).unwrap();
+                assert_eq!(ours.negative, 0);
+                assert_close(&format!("measure {i} at {t} {s}"), ours.density[0], brute);
+            }
+        }
+        // Distribution function and quantiles by summing the marginal.
+        let marginal = posterior.latent_marginal(0).unwrap();
+        let grid = axis();
+        let values: Vec<f64> = grid.iter().map(|t| marginal.density(*t).unwrap()).collect();
+        check_marginal(&format!("measure {i}, summed"), &marginal, &grid, &values);
+    }
+}
+
+/// A run with its own hyperparameters and the jitter that runs have: weights cancel to a millionth of their size, and more.
+#[test]
+fn fitted_beliefs_in_one_and_two_dimensions() {
+    type Problem = (usize, usize, fn(&[f64]) -> f64);
+    let problems: [Problem; 4] = [
+        (1, 40, |t| ((-5.0 * (t[0] - 1.0).powi(2)).exp() + 0.6 * (-5.0 * (t[0] + 1.5).powi(2)).exp()).ln()),
+        (1, 96, |t| -0.5 * (t[0] - 0.5).powi(2)),
+        (2, 96, |t| -2.0 * ((t[0] - 0.5).powi(2) + (t[1] + 1.0).powi(2))),
+        (2, 64, |t| -0.5 * (t[0] - 0.5).powi(2) - 6.0 * (t[1] - t[0] * t[0] + 1.0).powi(2)),
+    ];
+    for (i, (dim, evaluations, log_likelihood)) in problems.into_iter().enumerate() {
+        let settings = Settings { max_evaluations: evaluations, ..Settings::default() };
+        let run = integrate(log_likelihood, standard_prior(dim), Config { settings, ..Config::default() }).unwrap();
+        let (belief, posterior) = (&run.engine.current().unwrap().surrogate, run.engine.posterior().unwrap());
+        let grid = axis();
+        let points: Vec<Vec<f64>> = if dim == 1 {
+            grid.iter().map(|t| vec![*t]).collect()
+        } else {
+            grid.iter().flat_map(|s| grid.iter().map(move |t| vec![*s, *t])).collect()
+        };
+        let values = density(belief, &points);
+        let rows: Vec<f64> = values.chunks(values.len() / grid.len()).map(|v| v.iter().sum()).collect();
+        let total: f64 = rows.iter().sum::<f64>() * STEP;
+        let marginal = posterior.latent_marginal(0).unwrap();
+        for (t, v) in grid.iter().zip(&rows) {
+            let ours = marginal.density(*t).unwrap();
+            // What is left is the rounding of m itself.
+            assert!((ours - v / total).abs() < 1e-7, "problem {i} at {t}: {ours} {}", v / total);
+        }
+        for p in [0.025, 0.5, 0.975] {
+            let q = marginal.quantile(p).unwrap();
+            let brute = brute_cdf(&grid, &rows, q) / total;
+            assert!((brute - p).abs() < 1e-7, "problem {i}: {brute} below the quantile {p}");
+        }
+        let moments = posterior.latent_moments().unwrap();
+        let mean = grid.iter().zip(&rows).map(|(t, v)| t * v).sum::<f64>() * STEP / total;
+        let variance = grid.iter().zip(&rows).map(|(t, v)| (t - mean).powi(2) * v).sum::<f64>() * STEP / total;
+        assert!(
+            (moments.mean[0] - mean).abs() < 1e-6 && (moments.covariance[0][0] - variance).abs() < 1e-6,
+            "problem {i}: {moments:?} {mean} {variance}"
+        );
     }
 }

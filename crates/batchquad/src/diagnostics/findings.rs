@@ -175,11 +175,12 @@ fn lengthscales(current: &Current) -> Finding {
     let all = current.surrogate.gp().kernel().lengthscales();
     let value = all.iter().copied().fold(f64::INFINITY, f64::min);
     let at_bound = current.believed.repairs.lengthscale_at_bound;
-    // Below a twentieth of the prior's width no affordable number of nodes covers the prior.
+    // Below a twentieth of its width no affordable number of nodes covers the measure.
     let level = if at_bound || value < 0.05 { Level::Look } else { Level::Fine };
     let bound = if at_bound { ", and a lengthscale ended at the bound of its search" } else { "" };
-    let sentence =
-        format!("the likelihood varies over {value:.2} standard deviations of the prior (shortest lengthscale){bound}");
+    let sentence = format!(
+        "the integrand varies over {value:.2} standard deviations of what it is integrated against (shortest lengthscale){bound}"
+    );
     finding("lengthscale", value, level, sentence)
 }
 

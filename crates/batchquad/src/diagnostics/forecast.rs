@@ -57,12 +57,14 @@ pub(super) fn forecasts(engine: &Engine) -> Result<(Vec<Forecast>, usize)> {
 
 fn of_batch(batch: usize, belief: &Surrogate, points: &[(JobId, f64, &[f64])]) -> Result<Vec<Forecast>> {
     let latent = Points::from_rows(&points.iter().map(|(_, _, u)| *u).collect::<Vec<_>>())?;
-    let p = belief.gp().predict(&latent, Order::Value)?;
+    let frame = belief.frame();
+    let p = belief.gp().predict(&frame.enter(&latent)?, Order::Value)?;
     let (alpha, scale, plain) = (belief.alpha(), belief.scale(), belief.model() == Model::Plain);
     let log_value = |g: f64| scale + if plain { g.max(0.0).ln() } else { (alpha + 0.5 * g.max(0.0).powi(2)).ln() };
     let forecast = |i: usize| {
-        let (id, observed, _) = points[i];
-        let f = (observed - scale).exp();
+        let (id, observed, u) = points[i];
+        let gain = frame.log_ratio(u);
+        let f = (observed + gain - scale).exp();
         // The square does not know the sign of its root: the mean's is as good as the other.
         let (mean, sd) = (if plain { p.mean[i] } else { p.mean[i].abs() }, p.variance[i].sqrt());
         let g = if plain { f } else { (2.0 * (f - alpha).max(0.0)).sqrt() };
@@ -70,9 +72,9 @@ fn of_batch(batch: usize, belief: &Surrogate, points: &[(JobId, f64, &[f64])]) -
             id,
             batch,
             observed,
-            predicted: log_value(mean),
-            low: log_value(mean - 2.0 * sd),
-            high: log_value(mean + 2.0 * sd),
+            predicted: log_value(mean) - gain,
+            low: log_value(mean - 2.0 * sd) - gain,
+            high: log_value(mean + 2.0 * sd) - gain,
             standardised: (g - mean) / sd,
         }
     };

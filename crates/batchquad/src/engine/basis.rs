@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{Error, Result},
+    frame::Place,
     journal::Asked,
     points::Points,
-    settings::Settings,
+    settings::{Reference, Settings},
 };
 
 /// What a batch was chosen from: recorded with it, so that a resumed run need not work it out again.
@@ -31,8 +32,11 @@ pub struct Believed {
     pub(super) fingerprint: u32,
     /// The variance `σ²` of the kernel, in units of the scaled integrand.
     pub sigma2: f64,
-    /// The lengthscales, in latent coordinates.
+    /// The lengthscales, in the coordinates of the frame.
     pub lengthscales: Vec<f64>,
+    /// Where the reference measure was; none where it is the prior.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
     /// How many values the last search from several starts had.
     pub(super) searched: usize,
     /// `log Z`; absent where no positive mean was found.
@@ -85,6 +89,13 @@ pub(super) fn read_basis(asked: &Asked) -> Result<Basis> {
 pub(super) fn fingerprint(settings: &Settings, nodes: &Points, logs: &[f64]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(format!("{:?} {:?}", settings.surrogate, settings.kernel).as_bytes());
+    // Only where they matter: runs from before there were these settings must go on with the checksums that they have.
+    if settings.reference == Reference::Moving {
+        hasher.update(b"moving");
+    }
+    if let Some(known) = &settings.known_kernel {
+        hasher.update(format!("{known:?}").as_bytes());
+    }
     for v in nodes.as_slice().iter().chain(logs) {
         hasher.update(&v.to_bits().to_le_bytes());
     }

@@ -4,22 +4,20 @@
 //! [`Engine::ask`] changes nothing: it gives the event to be recorded.
 
 mod basis;
+mod believe;
 
 pub use basis::{Believed, Repairs, Round};
 
 use std::{cell::OnceCell, collections::BTreeMap};
 
-use basis::{Basis, fingerprint, read_basis};
+use basis::{Basis, read_basis};
+use believe::{believe, recall};
 use serde_json::Value;
 
 use crate::{
     error::{Error, Result},
     estimate::Estimate,
-    gp::FitOptions,
     journal::{Applied, Asked, Event, Header, Ledger},
-    kernel::SquaredExponential,
-    measure::{Gaussian, Mixture},
-    nodes::Nodes,
     points::Points,
     posterior::{Posterior, mass_nearest},
     prior::Prior,
@@ -32,7 +30,7 @@ use crate::{
 /// A belief with the state that describes it.
 #[derive(Debug, Clone)]
 pub struct Current {
-    /// The belief about the integrand, in latent coordinates.
+    /// The belief about the integrand, in the coordinates of its frame.
     pub surrogate: Surrogate,
     /// The belief about the evidence.
     pub estimate: Estimate,
@@ -53,10 +51,6 @@ pub struct Engine {
     current: OnceCell<Current>,
 }
 
-/// While there are at most this many values, every refit searches from several starts; later only when they have grown by half.
-/// `MATH.md` §8.
-const CHEAP: usize = 40;
-
 impl Engine {
     /// A run in memory, in which nothing has happened yet.
     ///
@@ -76,8 +70,8 @@ impl Engine {
             return Err(Error::length("prior", ledger.header().dim(), prior.dim()));
         }
         let mut engine = Self {
+            settings: read_settings(ledger.settings(), prior.dim())?,
             prior,
-            settings: read_settings(ledger.settings())?,
             latent: BTreeMap::new(),
             last: None,
             history: Vec::new(),
@@ -101,7 +95,7 @@ impl Engine {
             Event::Settings { changes } => {
                 let mut settings = self.ledger.settings().clone();
                 settings.extend(changes.clone());
-                read_settings(&settings).map(|_| ())?;
+                read_settings(&settings, self.prior.dim()).map(|_| ())?;
             }
             _ => {}
         }
@@ -117,7 +111,7 @@ impl Engine {
         self.ledger.apply(event)?;
         match event {
             Event::Asked(asked) => self.take_basis(asked, self.ledger.batches().len() - 1)?,
-            Event::Settings { .. } => self.settings = read_settings(self.ledger.settings())?,
+            Event::Settings { .. } => self.settings = read_settings(self.ledger.settings(), self.prior.dim())?,
             _ => {}
         }
         if !matches!(event, Event::Asked(_) | Event::Note { .. }) {
@@ -161,8 +155,10 @@ impl Engine {
         } else {
             let current = self.current()?;
             let search = self.settings.search(self.seed(), asked as u64);
-            let chosen = self.settings.batch_rule.select(&current.surrogate, &self.avoided()?, n, search)?;
-            (chosen.points, Some(current.believed.clone()), chosen.fallbacks)
+            let frame = current.surrogate.frame();
+            let avoided = frame.enter(&self.avoided()?)?;
+            let chosen = self.settings.batch_rule.select(&current.surrogate, &avoided, n, search)?;
+            (frame.leave(&chosen.points)?, Some(current.believed.clone()), chosen.fallbacks)
         };
         let first = self.ledger.next_id().0;
         let mut jobs = Vec::new();
@@ -195,7 +191,8 @@ impl Engine {
         if let Some(current) = self.current.get() {
             return Ok(current);
         }
-        let current = self.believe()?;
+        let (rows, values) = self.data(None)?;
+        let current = believe(&self.settings, self.prior.dim(), (&rows, &values), self.last.as_ref())?;
         Ok(self.current.get_or_init(|| current))
     }
 
@@ -207,64 +204,10 @@ impl Engine {
         Posterior::new(&self.current()?.surrogate, &self.prior, self.seed())
     }
 
-    fn believe(&self) -> Result<Current> {
-        let (rows, values) = self.data(None)?;
-        let Nodes { points: nodes, log_values: logs, merged, contradictory } = Nodes::new(&rows, &values)?;
-        let measure = self.measure()?;
-        let (model, options) = (self.settings.surrogate, self.settings.fit_options());
-        let fingerprint = fingerprint(&self.settings, &nodes, &logs);
-        let last = self.last.as_ref();
-        let kernel = last.map(|b| SquaredExponential::new(b.sigma2, b.lengthscales.clone())).transpose()?;
-        let known = last.filter(|b| b.fingerprint == fingerprint);
-        let searched = last.map_or(0, |b| b.searched);
-        let search = nodes.len() <= CHEAP || 2 * nodes.len() >= 3 * searched;
-        let (surrogate, at_bound, searched) = match (known, kernel) {
-            (Some(b), Some(kernel)) => {
-                let known = Surrogate::with_kernel(model, measure, &nodes, &logs, kernel, options.jitter)?;
-                (known, b.repairs.lengthscale_at_bound, searched)
-            }
-            (_, kernel) => {
-                let starts = if search { options.starts } else { Vec::new() };
-                let options = FitOptions { starts, ..options };
-                let found = Surrogate::fit(model, measure, &nodes, &logs, &options, kernel.as_ref())?;
-                let at_bound = found.at_bound();
-                (found, at_bound, if search { nodes.len() } else { searched })
-            }
-        };
-        let estimate = surrogate.estimate()?;
-        let kernel = surrogate.gp().kernel();
-        let believed = Believed {
-            values: values.len(),
-            fingerprint,
-            sigma2: kernel.sigma2(),
-            lengthscales: kernel.lengthscales().to_vec(),
-            searched,
-            log_z: Some(estimate.log_z).filter(|v| v.is_finite()),
-            log_z_sd: Some(estimate.log_z_sd).filter(|v| v.is_finite()),
-            repairs: Repairs {
-                jitter_rungs: surrogate.gp().factor().repairs(),
-                largest_jitter: surrogate.gp().factor().largest_jitter() / kernel.sigma2(),
-                clamped_variance: estimate.clamped,
-                lengthscale_at_bound: at_bound,
-                merged_values: merged,
-                contradictory_nodes: contradictory,
-            },
-        };
-        Ok(Current { surrogate, estimate, believed })
-    }
-
-    /// What is integrated against: the prior in latent coordinates.
-    fn measure(&self) -> Result<Mixture> {
-        Ok(Gaussian::standard(self.prior.dim())?.into())
-    }
-
     /// The belief that the hyperparameters recorded with a batch give to all that was asked before job `first`.
     pub(crate) fn belief_before(&self, first: JobId, believed: &Believed) -> Result<Surrogate> {
         let (rows, values) = self.data(Some(first))?;
-        let nodes = Nodes::new(&rows, &values)?;
-        let kernel = SquaredExponential::new(believed.sigma2, believed.lengthscales.clone())?;
-        let (model, jitter) = (self.settings.surrogate, self.settings.fit_options().jitter);
-        Surrogate::with_kernel(model, self.measure()?, &nodes.points, &nodes.log_values, kernel, jitter)
+        recall(&self.settings, self.prior.dim(), (&rows, &values), believed)
     }
 
     /// Latent coordinates with their log-likelihoods: imported rows first, then jobs by id, up to one if that is named.
@@ -390,9 +333,17 @@ pub(crate) fn to_map(settings: &Settings) -> Result<serde_json::Map<String, Valu
     }
 }
 
-fn read_settings(map: &serde_json::Map<String, Value>) -> Result<Settings> {
-    let settings: Settings = serde_json::from_value(Value::Object(map.clone()))
+fn read_settings(map: &serde_json::Map<String, Value>, dim: usize) -> Result<Settings> {
+    let mut map = map.clone();
+    // Runs from before there was a choice integrated against the prior.
+    map.entry("reference").or_insert_with(|| Value::from("prior"));
+    let settings: Settings = serde_json::from_value(Value::Object(map))
         .map_err(|e| Error::invalid("settings", e.to_string(), "settings of this release"))?;
     settings.validate()?;
-    Ok(settings)
+    match &settings.known_kernel {
+        Some(known) if known.lengthscales.len() != dim => {
+            Err(Error::length("known_kernel.lengthscales", dim, known.lengthscales.len()))
+        }
+        _ => Ok(settings),
+    }
 }

@@ -133,7 +133,12 @@ impl Gaussian {
     #[must_use]
     pub fn to_standard(&self, x: &[f64]) -> Vec<f64> {
         let centred: Vec<f64> = x.iter().zip(&self.mean).map(|(x, b)| x - b).collect();
-        self.factor.half_solve_vec(&centred)
+        self.white(&centred)
+    }
+
+    /// `L⁻¹x`.
+    pub(crate) fn white(&self, x: &[f64]) -> Vec<f64> {
+        self.factor.half_solve_vec(x)
     }
 
     /// Row `k` of `L`.

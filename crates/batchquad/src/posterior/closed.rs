@@ -2,9 +2,10 @@
 
 use super::{
     bilinear,
-    comb::{Line, Plane},
-    density::{Density1, Density2, Lower, ends},
+    comb::{Line, Plane, REACH},
+    density::{Density1, Density2, Lower, Mixture1, Mixture2, ends},
     frame::{Functional, product},
+    square::{Extent, Square, Table},
 };
 use crate::{
     embed::Product,
@@ -28,6 +29,8 @@ pub(super) struct Closed {
     base: Vec<(f64, Gaussian)>,
     /// `α + ½ ∫ m² dμ`.
     total: f64,
+    /// The same as a function.
+    square: Square,
     /// `½ |w|ᵀP|w|`: how large the terms are that this is the sum of.
     sizes: f64,
 }
@@ -65,7 +68,7 @@ impl Closed {
         }
         let base = belief.measure().components().iter().filter(|_| alpha > 0.0);
         let base = base.map(|(weight, gaussian)| (alpha * weight, gaussian.clone())).collect();
-        Ok(Self { parts, base, total, sizes })
+        Ok(Self { parts, base, total, square: Square::new(belief), sizes })
     }
 
     /// Mean and covariance. Cost: `(d + 2)n²/2` exponentials a Gaussian of the measure.
@@ -107,27 +110,80 @@ impl Closed {
         (mean, Matrix::from_fn(d, d, |i, j| 0.5 * (second.get(i, j) + second.get(j, i))))
     }
 
-    /// The density of one quantity. Cost: `n²/2` exponentials and some 100 multiplications a pair that matters.
+    /// The density of one quantity. Cost: `n²/2` exponentials and some 100 multiplications a pair that matters; in one and two
+    /// dimensions `n` exponentials for each of some hundred or ten thousand points instead.
     pub(super) fn line(&self, quantity: &Functional) -> Result<Density1> {
+        if let Some(table) = self.table(quantity)? {
+            return Ok(Density1::Table(table));
+        }
         let mut combs = Vec::new();
         for part in &self.parts {
-            let sd = bilinear(&part.covariance, &quantity.row, &quantity.row).sqrt();
+            let sd = part.sd(quantity);
             let halves: Vec<f64> = part.values(quantity).iter().map(|v| v / sd).collect();
             let (low, high) = ends(&halves);
             let mut line = Line::over(2.0 * low, 2.0 * high)?;
-            part.columns(|j, weights| line.add(halves[j], &halves[j..], weights, part.floor));
+            let marks = line.marks(&halves, 2.0);
+            part.columns(|j, weights| line.add(marks[j], &marks[j..], weights, part.floor));
             combs.push((sd, line.finish()));
         }
-        let bell = |(w, g): &(f64, Gaussian)| {
-            let sd = bilinear(g.covariance(), &quantity.row, &quantity.row).sqrt();
-            (*w, quantity.at(g.mean()), sd)
-        };
+        let bell = |(w, g): &(f64, Gaussian)| (*w, quantity.at(g.mean()), deviation(g.covariance(), quantity));
         let bells = self.base.iter().map(bell).collect();
-        Ok(Density1 { combs, bells, total: self.total, sizes: self.sizes })
+        Ok(Density1::Mixture(Mixture1 { combs, bells, total: self.total, sizes: self.sizes }))
     }
 
-    /// The density of two quantities. Cost: `n²/2` exponentials and some 400 multiplications a pair that matters.
+    /// The density of one quantity by its values, in one and two dimensions.
+    fn table(&self, quantity: &Functional) -> Result<Option<Table>> {
+        let extent =
+            |q: &Functional, given: Option<&Functional>| Extent { range: self.range(q), grain: self.grain(q, given) };
+        let own = extent(quantity, None);
+        match quantity.row[..] {
+            [_] => Table::new(&self.square, quantity, &own, None),
+            [a, b] => {
+                let size = a.hypot(b);
+                let direction = Functional { row: vec![-b / size, a / size], shift: 0.0 };
+                let across = extent(&direction, Some(quantity));
+                Table::new(&self.square, quantity, &own, Some((&direction.row, across)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Beyond these there is nothing of a quantity.
+    fn range(&self, quantity: &Functional) -> (f64, f64) {
+        let around = |low: f64, high: f64, sd: f64| (low - REACH * sd, high + REACH * sd);
+        let parts = self.parts.iter().map(|part| {
+            let (low, high) = ends(&part.values(quantity));
+            around(2.0 * low, 2.0 * high, part.sd(quantity))
+        });
+        let base = self.base.iter().map(|(_, g)| {
+            let at = quantity.at(g.mean());
+            around(at, at, deviation(g.covariance(), quantity))
+        });
+        parts.chain(base).fold((f64::INFINITY, f64::NEG_INFINITY), |all, one| (all.0.min(one.0), all.1.max(one.1)))
+    }
+
+    /// The narrowest standard deviation of a quantity, another one being given.
+    fn grain(&self, quantity: &Functional, given: Option<&Functional>) -> f64 {
+        let parts = self.parts.iter().map(|part| &part.covariance);
+        let all = parts.chain(self.base.iter().map(|(_, g)| g.covariance()));
+        let variance = |s: &Matrix| {
+            let explained =
+                given.map_or(0.0, |o| bilinear(s, &quantity.row, &o.row).powi(2) / bilinear(s, &o.row, &o.row));
+            bilinear(s, &quantity.row, &quantity.row) - explained
+        };
+        all.map(variance).fold(f64::INFINITY, f64::min).sqrt()
+    }
+
+    /// The density of two quantities. Cost: `n²/2` exponentials and some 400 multiplications a pair that matters; nothing in two
+    /// dimensions, where it is the density itself.
     pub(super) fn plane(&self, first: &Functional, second: &Functional) -> Result<Density2> {
+        if let ([a, b], [c, d]) = (&first.row[..], &second.row[..]) {
+            let determinant = a * d - b * c;
+            let rows = [[d / determinant, -b / determinant], [-c / determinant, a / determinant]];
+            let inverse = (rows, [first.shift, second.shift]);
+            let total = self.total * determinant.abs();
+            return Ok(Density2::Square { square: self.square.clone(), inverse, total });
+        }
         let factor = |s: &Matrix| {
             let entry = |a: &Functional, b: &Functional| bilinear(s, &a.row, &b.row);
             Lower::of(entry(first, first), entry(first, second), entry(second, second))
@@ -139,6 +195,7 @@ impl Closed {
                 part.values(first).iter().zip(part.values(second)).map(|(x, y)| lower.whiten(*x, y)).unzip();
             let twice = |v: &[f64]| (2.0 * ends(v).0, 2.0 * ends(v).1);
             let mut plane = Plane::over(twice(&x), twice(&y))?;
+            let [x, y] = plane.marks([&x, &y], 2.0);
             part.columns(|j, weights| plane.add([x[j], y[j]], [&x[j..], &y[j..]], weights, part.floor));
             combs.push((lower, plane));
         }
@@ -146,7 +203,7 @@ impl Closed {
         for (w, g) in &self.base {
             bells.push((*w, [first.at(g.mean()), second.at(g.mean())], factor(g.covariance())?));
         }
-        Ok(Density2 { combs, bells, total: self.total, sizes: self.sizes })
+        Ok(Density2::Mixture(Mixture2 { combs, bells, total: self.total, sizes: self.sizes }))
     }
 }
 
@@ -207,6 +264,11 @@ impl Part {
         sums
     }
 
+    /// The standard deviation of a quantity around each centre.
+    fn sd(&self, quantity: &Functional) -> f64 {
+        deviation(&self.covariance, quantity)
+    }
+
     /// The quantity at each `eᵢ`, so that at `eᵢ + eⱼ` it is the sum of two of these.
     fn values(&self, quantity: &Functional) -> Vec<f64> {
         self.halves.iter().map(|e| product(&quantity.row, e) + 0.5 * quantity.shift).collect()
@@ -226,4 +288,9 @@ impl Part {
             visit(j, below);
         }
     }
+}
+
+/// The standard deviation of a quantity of which the coordinates have covariance `s`.
+fn deviation(s: &Matrix, quantity: &Functional) -> f64 {
+    bilinear(s, &quantity.row, &quantity.row).sqrt()
 }

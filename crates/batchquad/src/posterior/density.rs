@@ -1,17 +1,32 @@
 //! Densities of one and of two quantities: signed mixtures of Gaussians, on combs where there are many.
 
-use super::comb::{Line, Plane, REACH};
+use rayon::prelude::*;
+
+use super::{
+    comb::{Line, Mark, Plane, REACH},
+    square::{Square, Table},
+};
 use crate::{
     error::{Error, Result},
+    points::Points,
     prior::normal,
 };
 
 /// The rounding of a sum of terms of size one, each a product of a few numbers that are rounded themselves.
 const ROUNDING: f64 = 4.0 * f64::EPSILON;
 
-/// A density on the line: `Σ wᵢ N(t; cᵢ, s²)` over combs of equal Gaussians, and a few Gaussians beside them.
+/// A density on the line.
 #[derive(Debug, Clone)]
-pub(super) struct Density1 {
+pub(super) enum Density1 {
+    /// A signed mixture of Gaussians.
+    Mixture(Mixture1),
+    /// By its values.
+    Table(Table),
+}
+
+/// `Σ wᵢ N(t; cᵢ, s²)` over combs of equal Gaussians, and a few Gaussians beside them.
+#[derive(Debug, Clone)]
+pub(super) struct Mixture1 {
     /// Standard deviation of the Gaussians and their centres in its units.
     pub(super) combs: Vec<(f64, Line)>,
     /// Weight, mean and standard deviation.
@@ -22,37 +37,60 @@ pub(super) struct Density1 {
     pub(super) sizes: f64,
 }
 
-impl Density1 {
-    /// The density at `t`. Cost: 180 exponentials a comb.
-    pub(super) fn at(&self, t: f64) -> f64 {
-        let combs: f64 = self.combs.iter().map(|(sd, line)| line.density(t / sd) / sd).sum();
-        let bell = |(w, mean, sd): &(f64, f64, f64)| w * normal::log_density((t - mean) / sd).exp() / sd;
-        (combs + self.bells.iter().map(bell).sum::<f64>()) / self.total
+impl Mixture1 {
+    fn sum(&self, comb: impl Fn(f64, &Line) -> f64, bell: impl Fn(f64, f64) -> f64) -> f64 {
+        let combs: f64 = self.combs.iter().map(|(sd, line)| comb(*sd, line)).sum();
+        let bells: f64 = self.bells.iter().map(|(w, mean, sd)| w * bell(*mean, *sd)).sum();
+        (combs + bells) / self.total
     }
+}
 
-    /// How far from the truth rounding may take the density where terms of both signs cancel.
-    pub(super) fn rounding(&self) -> f64 {
-        ROUNDING * self.sizes / (self.total * self.grain())
+impl Density1 {
+    /// The density at `t`. Cost: 250 exponentials a comb.
+    pub(super) fn at(&self, t: f64) -> f64 {
+        let bell = |mean: f64, sd: f64| normal::log_density((t - mean) / sd).exp() / sd;
+        match self {
+            Self::Mixture(m) => m.sum(|sd, line| line.density(t / sd) / sd, bell),
+            Self::Table(table) => table.at(t),
+        }
     }
 
     /// The mass below `t`.
     pub(super) fn below(&self, t: f64) -> f64 {
-        let combs: f64 = self.combs.iter().map(|(sd, line)| line.mass_below(t / sd)).sum();
-        let bell = |(w, mean, sd): &(f64, f64, f64)| w * normal::cdf((t - mean) / sd);
-        (combs + self.bells.iter().map(bell).sum::<f64>()) / self.total
+        match self {
+            Self::Mixture(m) => m.sum(|sd, line| line.mass_below(t / sd), |mean, sd| normal::cdf((t - mean) / sd)),
+            Self::Table(table) => table.below(t),
+        }
+    }
+
+    /// How far from the truth rounding may take the density where terms of both signs cancel.
+    pub(super) fn rounding(&self) -> f64 {
+        match self {
+            Self::Mixture(m) => ROUNDING * m.sizes / (m.total * self.grain()),
+            Self::Table(_) => ROUNDING / self.grain(),
+        }
     }
 
     /// Beyond these there is nothing.
     pub(super) fn range(&self) -> (f64, f64) {
-        let combs = self.combs.iter().map(|(sd, line)| (line.range().0 * sd, line.range().1 * sd));
-        let bells = self.bells.iter().map(|(_, mean, sd)| (mean - REACH * sd, mean + REACH * sd));
+        let m = match self {
+            Self::Mixture(m) => m,
+            Self::Table(table) => return table.range(),
+        };
+        let combs = m.combs.iter().map(|(sd, line)| (line.range().0 * sd, line.range().1 * sd));
+        let bells = m.bells.iter().map(|(_, mean, sd)| (mean - REACH * sd, mean + REACH * sd));
         combs.chain(bells).fold((f64::INFINITY, f64::NEG_INFINITY), |all, one| (all.0.min(one.0), all.1.max(one.1)))
     }
 
     /// The narrowest of the Gaussians: nothing in this density is finer.
     pub(super) fn grain(&self) -> f64 {
-        let bells = self.bells.iter().map(|(_, _, sd)| *sd);
-        self.combs.iter().map(|(sd, _)| *sd).chain(bells).fold(f64::INFINITY, f64::min)
+        match self {
+            Self::Mixture(m) => {
+                let bells = m.bells.iter().map(|(_, _, sd)| *sd);
+                m.combs.iter().map(|(sd, _)| *sd).chain(bells).fold(f64::INFINITY, f64::min)
+            }
+            Self::Table(table) => table.grain(),
+        }
     }
 
     /// The `t` with mass `p` below it, by bisection to the last bit.
@@ -69,9 +107,10 @@ impl Density1 {
         let smooth = Smooth::new(values, weights, effective, 1)?;
         let (low, high) = smooth.ends();
         let mut line = Line::over(low, high)?;
-        line.add(0.0, &smooth.centres, weights, 0.0);
+        line.add(Mark::ORIGIN, &line.marks(&smooth.centres, 1.0), weights, 0.0);
         let total = weights.iter().sum();
-        Ok(Self { combs: vec![(smooth.width, line.finish())], bells: Vec::new(), total, sizes: total })
+        let combs = vec![(smooth.width, line.finish())];
+        Ok(Self::Mixture(Mixture1 { combs, bells: Vec::new(), total, sizes: total }))
     }
 }
 
@@ -156,9 +195,25 @@ impl Lower {
     }
 }
 
-/// A density in the plane, as [`Density1`].
+/// A density in the plane.
 #[derive(Debug, Clone)]
-pub(super) struct Density2 {
+pub(super) enum Density2 {
+    /// A signed mixture of Gaussians.
+    Mixture(Mixture2),
+    /// By its values, where the two quantities are all there is: the density with the inverse of the map to them.
+    Square {
+        /// The density, not normalised.
+        square: Square,
+        /// The rows of `A⁻¹` and the shifts: `x = A⁻¹(q − shift)`.
+        inverse: ([[f64; 2]; 2], [f64; 2]),
+        /// The mass times `|det A|`.
+        total: f64,
+    },
+}
+
+/// As [`Mixture1`].
+#[derive(Debug, Clone)]
+pub(super) struct Mixture2 {
     pub(super) combs: Vec<(Lower, Plane)>,
     /// Weight, mean and factor of the covariance.
     pub(super) bells: Vec<(f64, [f64; 2], Lower)>,
@@ -167,39 +222,67 @@ pub(super) struct Density2 {
 }
 
 impl Density2 {
-    /// The density on a grid, the second coordinate running fastest. Cost: for each `s`, the teeth within reach; for each point 180
-    /// exponentials a comb.
-    pub(super) fn on(&self, first: &[f64], second: &[f64]) -> Vec<f64> {
-        let mut out = Vec::with_capacity(first.len() * second.len());
-        for &s in first {
-            let cuts: Vec<(&Lower, Line)> =
-                self.combs.iter().map(|(lower, plane)| (lower, plane.cut(lower.whiten(s, 0.0).0))).collect();
-            for &t in second {
-                let combs: f64 =
-                    cuts.iter().map(|(lower, line)| line.density(lower.whiten(s, t).1) / lower.determinant()).sum();
-                let bell = |(w, mean, lower): &(f64, [f64; 2], Lower)| {
-                    let (x, y) = lower.whiten(s - mean[0], t - mean[1]);
-                    w * (normal::log_density(x) + normal::log_density(y)).exp() / lower.determinant()
+    /// The density on a grid, the second coordinate running fastest. Cost: 250 exponentials a point and comb, or one a point and node.
+    ///
+    /// # Errors
+    /// For values that are not finite.
+    pub(super) fn on(&self, first: &[f64], second: &[f64]) -> Result<Vec<f64>> {
+        match self {
+            Self::Mixture(mixture) => Ok(mixture.on(first, second)),
+            Self::Square { square, inverse: (rows, shift), total } => {
+                let row = |s: &f64| -> Result<Vec<f64>> {
+                    let place = |t: &f64| {
+                        let q = [s - shift[0], t - shift[1]];
+                        rows.map(|r| r[0] * q[0] + r[1] * q[1])
+                    };
+                    let points = Points::from_rows(&second.iter().map(place).collect::<Vec<_>>())?;
+                    Ok(square.at(&points)?.iter().map(|v| v / total).collect())
                 };
-                out.push((combs + self.bells.iter().map(bell).sum::<f64>()) / self.total);
+                Ok(first.par_iter().map(row).collect::<Result<Vec<_>>>()?.concat())
             }
         }
-        out
     }
 
     /// As [`Density1::rounding`].
     pub(super) fn rounding(&self) -> f64 {
-        let grain = self.combs.iter().map(|(lower, _)| lower.determinant()).fold(f64::INFINITY, f64::min);
-        ROUNDING * self.sizes / (self.total * grain)
+        match self {
+            Self::Mixture(m) => {
+                let grain = m.combs.iter().map(|(lower, _)| lower.determinant()).fold(f64::INFINITY, f64::min);
+                ROUNDING * m.sizes / (m.total * grain)
+            }
+            Self::Square { .. } => 0.0,
+        }
     }
 
     /// A smooth density through weighted pairs of values, as [`Density1::smoothed`].
     pub(super) fn smoothed(values: [&[f64]; 2], weights: &[f64], effective: f64) -> Result<Self> {
         let [x, y] = [Smooth::new(values[0], weights, effective, 2)?, Smooth::new(values[1], weights, effective, 2)?];
         let mut plane = Plane::over(x.ends(), y.ends())?;
-        plane.add([0.0, 0.0], [&x.centres, &y.centres], weights, 0.0);
+        let [a, b] = plane.marks([&x.centres, &y.centres], 1.0);
+        plane.add([Mark::ORIGIN; 2], [&a, &b], weights, 0.0);
         let lower = Lower { a: x.width, b: 0.0, c: y.width };
         let total = weights.iter().sum();
-        Ok(Self { combs: vec![(lower, plane)], bells: Vec::new(), total, sizes: total })
+        Ok(Self::Mixture(Mixture2 { combs: vec![(lower, plane)], bells: Vec::new(), total, sizes: total }))
+    }
+}
+
+impl Mixture2 {
+    /// Each cut through the plane at a value of the first quantity is a line in the second.
+    fn on(&self, first: &[f64], second: &[f64]) -> Vec<f64> {
+        let row = |s: &f64| -> Vec<f64> {
+            let cuts: Vec<(&Lower, Line)> =
+                self.combs.iter().map(|(lower, plane)| (lower, plane.cut(lower.whiten(*s, 0.0).0))).collect();
+            let at = |t: &f64| {
+                let combs: f64 =
+                    cuts.iter().map(|(lower, line)| line.density(lower.whiten(*s, *t).1) / lower.determinant()).sum();
+                let bell = |(w, mean, lower): &(f64, [f64; 2], Lower)| {
+                    let (x, y) = lower.whiten(s - mean[0], t - mean[1]);
+                    w * (normal::log_density(x) + normal::log_density(y)).exp() / lower.determinant()
+                };
+                (combs + self.bells.iter().map(bell).sum::<f64>()) / self.total
+            };
+            second.iter().map(at).collect()
+        };
+        first.par_iter().map(row).collect::<Vec<_>>().concat()
     }
 }

@@ -20,6 +20,7 @@ pub struct Draws {
     log_ratio: Vec<f64>,
     effective: f64,
     negative: usize,
+    mass: f64,
     seed: u64,
 }
 
@@ -55,6 +56,7 @@ impl Draws {
             log_ratio: kept.iter().map(|&i| sample.log_ratio[i] - (weights.len() as f64).ln()).collect(),
             effective: sample.effective(1.0),
             negative: sample.negative,
+            mass: sample.mass(),
             seed,
         })
     }
@@ -109,6 +111,11 @@ impl Draws {
     /// `log(μ/(n q))`: with these weights sums over the draws are integrals against the measure.
     pub(super) fn log_ratio(&self) -> &[f64] {
         &self.log_ratio
+    }
+
+    /// The integral of the positive part of the belief, in units of `e^scale`.
+    pub(super) fn mass(&self) -> f64 {
+        self.mass
     }
 
     pub(super) fn weights(&self) -> Vec<f64> {

@@ -127,7 +127,8 @@ impl Posterior<'_> {
         let points = draws.own();
         let plain = self.belief.model() == Model::Plain;
         let slope = if plain { vec![1.0; points.len()] } else { gp.mean(points)? };
-        let total = self.belief.estimate()?.mean;
+        // Where a plain belief is negative there is no posterior, and the ratio is over the rest.
+        let total = if plain { draws.mass() } else { self.belief.estimate()?.mean };
         let ratio: Vec<f64> = draws.log_ratio().iter().map(|l| l.exp() / total).collect();
         let deviation = |s: usize, k: usize| if k < count { values.get(s, k) - mean[k] } else { 1.0 };
         let flat = Matrix::from_fn(points.len(), count + 1, |s, k| ratio[s] * deviation(s, k));

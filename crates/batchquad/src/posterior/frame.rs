@@ -7,7 +7,7 @@ use crate::{
     surrogate::Surrogate,
 };
 
-/// `u = b + L x`: latent coordinates from those of the surrogate. Surrogates live in latent coordinates, so this is the identity.
+/// `u = b + L x`: latent coordinates from those of the surrogate's frame.
 #[derive(Debug, Clone)]
 pub(super) struct Frame {
     shift: Vec<f64>,
@@ -16,9 +16,8 @@ pub(super) struct Frame {
 
 impl Frame {
     pub(super) fn of(belief: &Surrogate) -> Self {
-        let d = belief.measure().dim();
-        let rows = (0..d).map(|i| (0..d).map(|j| if i == j { 1.0 } else { 0.0 }).collect()).collect();
-        Self { shift: vec![0.0; d], rows }
+        let (shift, rows) = belief.frame().affine();
+        Self { shift, rows }
     }
 
     /// The latent coordinates of points of the surrogate.

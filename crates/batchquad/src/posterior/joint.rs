@@ -72,7 +72,7 @@ impl Joint {
             Ok(out)
         };
         let ((s, s_slopes), (t, t_slopes)) = (latent(&self.first, first)?, latent(&self.second, second)?);
-        let mut density = self.density.on(&s, &t);
+        let mut density = self.density.on(&s, &t)?;
         let (mut negative, rounding) = (0, self.density.rounding());
         for (i, d) in density.iter_mut().enumerate() {
             negative += usize::from(*d < -rounding);

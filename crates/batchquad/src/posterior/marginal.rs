@@ -280,7 +280,10 @@ impl Marginal {
             }
         }
         let total: f64 = terms.iter().map(|(_, p, _)| p).sum();
-        let outer = |i: usize| i < grid.len() / 20 || i > grid.len() - grid.len() / 20;
+        // Of what there is, which may end before the grid does.
+        let (first, last) = (terms.first().map_or(0, |t| t.0), terms.last().map_or(0, |t| t.0));
+        let rim = (last - first) / 20;
+        let outer = |i: usize| i < first + rim || i > last - rim;
         let average = |of: &dyn Fn(f64) -> f64| {
             let (mut sum, mut size, mut far) = (0.0, 0.0, 0.0);
             for (i, p, theta) in &terms {
@@ -292,7 +295,9 @@ impl Marginal {
             if far <= OUTER * size { sum / total } else { f64::NAN }
         };
         let mean = average(&|theta| theta);
-        Ok((mean, average(&|theta| (theta - mean).powi(2)).max(0.0).sqrt()))
+        let variance = average(&|theta| (theta - mean).powi(2));
+        // Not `max`, which would make a zero of what is not a number.
+        Ok((mean, if variance < 0.0 { 0.0 } else { variance.sqrt() }))
     }
 }
 
@@ -326,14 +331,16 @@ fn root(mut a: f64, mut b: f64, mut fa: f64, mut fb: f64, f: impl Fn(f64) -> Res
         if fb == 0.0 {
             return Ok(b);
         }
-        let t = if step % 3 == 2 { 0.5 * (a + b) } else { (a * fb - b * fa) / (fb - fa) };
+        // A value may be −∞ on the way, to which no line can be drawn.
+        let halve = step % 3 == 2 || !(fa.is_finite() && fb.is_finite());
+        let t = if halve { 0.5 * (a + b) } else { (a * fb - b * fa) / (fb - fa) };
         let value = f(t)?;
         if (value < 0.0) == (fb < 0.0) {
             (b, fb) = (t, value);
-            fa *= if step % 3 == 2 { 1.0 } else { 0.5 };
+            fa *= if halve { 1.0 } else { 0.5 };
         } else {
             (a, fa) = (t, value);
-            fb *= if step % 3 == 2 { 1.0 } else { 0.5 };
+            fb *= if halve { 1.0 } else { 0.5 };
         }
         if (b - a).abs() <= 1e-13 * width {
             break;

@@ -28,6 +28,7 @@ mod joint;
 mod marginal;
 mod nearest;
 mod proposal;
+mod square;
 
 use std::cell::OnceCell;
 
@@ -111,6 +112,8 @@ pub struct Posterior<'a> {
     closed: Option<Closed>,
     seed: u64,
     draws: OnceCell<Draws>,
+    /// Worked out when they are first asked for: joint densities need those of both parameters.
+    marginals: Vec<OnceCell<Marginal>>,
 }
 
 impl<'a> Posterior<'a> {
@@ -124,7 +127,8 @@ impl<'a> Posterior<'a> {
         belief.gp().nodes().require_dim("prior", prior.dim())?;
         // A mass that underflows has no closed form, but draws may still find it.
         let closed = if belief.model() == Model::WsabiL { Closed::new(belief).ok() } else { None };
-        Ok(Self { belief, prior, frame: Frame::of(belief), closed, seed, draws: OnceCell::new() })
+        let marginals = vec![OnceCell::new(); prior.dim()];
+        Ok(Self { belief, prior, frame: Frame::of(belief), closed, seed, draws: OnceCell::new(), marginals })
     }
 
     /// How moments and the marginals of latent coordinates are found.
@@ -153,13 +157,9 @@ impl<'a> Posterior<'a> {
         let d = self.dim();
         if let Some(closed) = &self.closed {
             let (mean, covariance) = closed.moments();
-            let rows = self.frame.coordinates();
-            let entry = |i: usize, j: usize| bilinear(&covariance, &rows[i].row, &rows[j].row);
-            return Ok(LatentMoments {
-                mean: rows.iter().map(|row| row.at(&mean)).collect(),
-                covariance: (0..d).map(|i| (0..d).map(|j| entry(i, j)).collect()).collect(),
-                method: Method::ClosedForm,
-            });
+            let (mean, covariance) = self.belief.frame().leave_moments(&mean, &covariance);
+            let covariance = (0..d).map(|i| (0..d).map(|j| covariance.get(i, j)).collect()).collect();
+            return Ok(LatentMoments { mean, covariance, method: Method::ClosedForm });
         }
         let draws = self.own_draws()?;
         let w = draws.weights();
@@ -179,6 +179,14 @@ impl<'a> Posterior<'a> {
     /// [`Error::Invalid`] for a parameter that is not there, [`Error::Numerical`] as [`Posterior::draws`].
     pub fn marginal(&self, k: usize) -> Result<Marginal> {
         self.require_parameter(k)?;
+        if let Some(known) = self.marginals[k].get() {
+            return Ok(known.clone());
+        }
+        let made = self.make_marginal(k)?;
+        Ok(self.marginals[k].get_or_init(|| made).clone())
+    }
+
+    fn make_marginal(&self, k: usize) -> Result<Marginal> {
         let name = &self.prior.names()[k];
         let axis = self.frame.parameter(self.prior, k);
         let prior = self.prior_of(k);
@@ -312,6 +320,16 @@ impl<'a> Posterior<'a> {
 /// `aᵀ S b`.
 fn bilinear(s: &Matrix, a: &[f64], b: &[f64]) -> f64 {
     (0..b.len()).map(|j| b[j] * frame::product(s.col(j), a)).sum()
+}
+
+/// Mean and covariance of the latent coordinates under `(α + ½m²)μ`, whatever the reading of the Gaussian process: `MATH.md` §7.
+/// Cost: `(d + 2)n²/2` exponentials a Gaussian of the measure.
+///
+/// # Errors
+/// [`Error::Numerical`] when that density has no mass.
+pub(crate) fn closed_moments(belief: &Surrogate) -> Result<(Vec<f64>, Matrix)> {
+    let (mean, covariance) = Closed::new(belief)?.moments();
+    Ok(belief.frame().leave_moments(&mean, &covariance))
 }
 
 /// Means and standard deviations of the parameters by `n` importance draws, whatever the model.

@@ -121,6 +121,12 @@ impl Sample {
         logs.iter().map(|l| (l - top).exp()).collect()
     }
 
+    /// The integral of `max(E[f], 0)` against the measure.
+    pub(super) fn mass(&self) -> f64 {
+        let terms = self.log_mean.iter().zip(&self.log_ratio).map(|(m, r)| (m + r).exp());
+        terms.sum::<f64>() / self.log_ratio.len() as f64
+    }
+
     /// `(Σw)²/Σw²`: how many independent draws the weighted ones are worth.
     pub(super) fn effective(&self, beta: f64) -> f64 {
         let w = self.weights(beta);

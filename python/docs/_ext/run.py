@@ -1,0 +1,81 @@
+"""The directive ``run``: Python that is executed while the page is built, shown with what it prints and draws.
+
+All blocks of a page share their names, in a working directory of their own. A block that raises is an error of the build, so the pages
+cannot say what the package does not do. With ``:hidden:`` a block is executed and not shown; ``:quiet:`` leaves out what it prints.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import pathlib
+import tempfile
+import traceback
+from typing import Any
+
+import matplotlib
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+matplotlib.use("Agg")
+
+#: Where pictures are kept while the site is built, in the folder of the sources.
+_PICTURES = "_pictures"
+
+_pages: dict[str, tuple[dict[str, Any], tempfile.TemporaryDirectory[str]]] = {}
+
+
+class Run(SphinxDirective):
+    """One block."""
+
+    has_content = True
+    option_spec = {"hidden": directives.flag, "quiet": directives.flag}
+
+    def run(self) -> list[nodes.Node]:
+        import matplotlib.pyplot as plt
+
+        page = self.env.docname
+        if page not in _pages:
+            _pages[page] = {"__name__": "__main__"}, tempfile.TemporaryDirectory()
+        names, folder = _pages[page]
+        code = "\n".join(self.content)
+        printed, before = io.StringIO(), os.getcwd()
+        os.chdir(folder.name)
+        try:
+            with contextlib.redirect_stdout(printed):
+                exec(compile(code, f"{page}, line {self.lineno}", "exec"), names)
+        except Exception:
+            raise self.error(f"a block of this page failed:\n{traceback.format_exc()}") from None
+        finally:
+            os.chdir(before)
+        pictures = [self._picture(plt.figure(number)) for number in plt.get_fignums()]
+        plt.close("all")
+        if "hidden" in self.options:
+            return []
+        shown: list[nodes.Node] = [nodes.literal_block(code, code, language="python")]
+        if printed.getvalue() and "quiet" not in self.options:
+            text = printed.getvalue().rstrip("\n")
+            shown.append(nodes.literal_block(text, text, language="none", classes=["printed"]))
+        return shown + pictures
+
+    def _picture(self, figure: Any) -> nodes.image:
+        folder = pathlib.Path(self.env.srcdir) / _PICTURES
+        folder.mkdir(exist_ok=True)
+        name = f"{self.env.docname.replace('/', '-')}-{self.env.new_serialno('picture')}.png"
+        figure.savefig(folder / name, dpi=144)
+        width = f"{figure.get_figwidth() * 96:.0f}px"
+        return nodes.image(uri=f"/{_PICTURES}/{name}", alt="a picture of the run above", width=width)
+
+
+def _forget(app: Sphinx, env: Any, docname: str) -> None:
+    if docname in _pages:
+        _pages.pop(docname)[1].cleanup()
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_directive("run", Run)
+    app.connect("env-purge-doc", _forget)
+    return {"parallel_read_safe": False}

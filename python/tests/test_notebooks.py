@@ -1,0 +1,35 @@
+"""The notebooks run from top to bottom; each asserts its own results."""
+
+import warnings
+
+import pytest
+
+from conftest import ROOT
+
+nbclient = pytest.importorskip("nbclient")
+nbformat = pytest.importorskip("nbformat")
+
+NOTEBOOKS = sorted((ROOT / "python/notebooks").glob("*.ipynb"))
+
+
+def test_there_are_three():
+    assert [path.stem for path in NOTEBOOKS] == ["comparing-models", "dask", "first-evidence"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_runs(path):
+    if path.stem == "dask":
+        pytest.importorskip("distributed")
+    notebook = nbformat.read(path, as_version=4)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert any("assert " in cell.source for cell in code)
+    with warnings.catch_warnings():
+        # Of the machinery: event loops and transports of Jupyter.
+        warnings.simplefilter("ignore")
+        nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}}).execute()
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_is_kept_without_outputs(path):
+    for cell in nbformat.read(path, as_version=4).cells:
+        assert not cell.get("outputs") and cell.get("execution_count") is None

@@ -143,20 +143,19 @@ struct Row {
 fn rows(all: &[Judgement]) -> Vec<Row> {
     let far =
         |j: &Judgement| if j.error.is_finite() && j.sd.is_finite() { j.error.abs() / j.sd } else { f64::INFINITY };
-    let gross = |j: &Judgement| !(j.error.abs() <= GROSS);
-    let classes: [(&str, &dyn Fn(&Judgement) -> bool); 4] = [
-        ("within 2 sd", &|j| far(j) <= 2.0),
-        ("2 to 3 sd", &|j| far(j) > 2.0 && far(j) <= 3.0),
-        ("beyond 3 sd", &|j| far(j) > 3.0),
-        ("beyond 3 sd and above 0.1", &|j| far(j) > 3.0 && gross(j)),
-    ];
-    let row = |(error, which): (&'static str, &dyn Fn(&Judgement) -> bool)| {
+    let gross = |j: &Judgement| j.error.is_nan() || j.error.abs() > GROSS;
+    let row = |error: &'static str, which: &dyn Fn(&Judgement) -> bool| {
         let of: Vec<&Judgement> = all.iter().filter(|j| which(j)).collect();
         let said = |level: Level| of.iter().filter(|j| j.verdict == level).count();
         let [fine, look, do_not_trust] = [Level::Fine, Level::Look, Level::DoNotTrust].map(said);
         Row { error, readings: of.len(), fine, look, do_not_trust }
     };
-    classes.map(row).into()
+    vec![
+        row("within 2 sd", &|j| far(j) <= 2.0),
+        row("2 to 3 sd", &|j| far(j) > 2.0 && far(j) <= 3.0),
+        row("beyond 3 sd", &|j| far(j) > 3.0),
+        row("beyond 3 sd and above 0.1", &|j| far(j) > 3.0 && gross(j)),
+    ]
 }
 
 /// Rows by how far the truth was, columns by what was said.

@@ -4,12 +4,11 @@ use std::io::Write;
 
 use anyhow::{Context, Result};
 use batchquad::{evaluate::clean, session::peek};
-use serde_json::{Map, Value};
 
 use crate::{
     cli::{DrawsArgs, DrawsFormat},
     exit::{BadInput, Exit},
-    output::note,
+    output::{Ordered, note},
 };
 
 /// So many importance draws are made for each that is wanted with equal weight, so that few come twice.
@@ -18,19 +17,23 @@ const FOR_EACH: usize = 8;
 /// The fewest and the most importance draws behind equally weighted ones.
 const PROPOSED: (usize, usize) = (4096, 1 << 18);
 
+/// Weighted draws are written as they were made, and a proposal cannot be fitted to fewer.
+const FEWEST_WEIGHTED: usize = 64;
+
 /// The most draws that are written.
 const MOST: usize = 1 << 20;
 
 pub fn draws(args: &DrawsArgs) -> Result<Exit> {
-    if args.n == 0 || args.n > MOST {
-        return Err(BadInput(format!("-n is {}, expected a number from 1 to {MOST}", args.n)).into());
+    let fewest = if args.weighted { FEWEST_WEIGHTED } else { 1 };
+    if args.n < fewest || args.n > MOST {
+        return Err(BadInput(format!("-n is {}, expected a number from {fewest} to {MOST}", args.n)).into());
     }
     let (engine, _) = peek(&args.store)?;
     let posterior = engine.posterior().with_context(|| format!("{} has no posterior", args.store.display()))?;
-    // What is weighted is written as it is; there may be a few less, those without any weight.
-    let proposed = if args.weighted { args.n.max(64) } else { (FOR_EACH * args.n).clamp(PROPOSED.0, PROPOSED.1) };
+    // Of weighted draws there may come fewer: those without any weight are left out.
+    let proposed = if args.weighted { args.n } else { (FOR_EACH * args.n).clamp(PROPOSED.0, PROPOSED.1) };
     let draws = posterior.draws(proposed, args.seed.unwrap_or(engine.seed()))?;
-    let chosen = if args.weighted { (0..draws.len().min(args.n)).collect() } else { draws.resample(args.n)? };
+    let chosen = if args.weighted { (0..draws.len()).collect() } else { draws.resample(args.n)? };
     let rows = chosen.iter().map(|&s| {
         let weight = args.weighted.then(|| draws.log_weights()[s]);
         draws.theta().row(s).iter().copied().chain(weight)
@@ -50,8 +53,7 @@ pub fn draws(args: &DrawsArgs) -> Result<Exit> {
         DrawsFormat::Jsonl => {
             let mut out = std::io::BufWriter::new(out);
             for row in rows {
-                let object: Map<String, Value> = names.iter().cloned().zip(row.map(Value::from)).collect();
-                writeln!(out, "{}", serde_json::to_string(&object)?)?;
+                writeln!(out, "{}", serde_json::to_string(&Ordered(names.iter().cloned().zip(row).collect()))?)?;
             }
             out.flush()?;
         }

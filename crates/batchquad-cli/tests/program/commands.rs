@@ -23,6 +23,11 @@ fn a_problem_from_check_to_export() {
         let marginal = &result["posterior"][name];
         assert!((marginal["mean"].as_f64().unwrap() - mean).abs() < 0.02, "{result}");
         assert!((marginal["sd"].as_f64().unwrap() - 0.2_f64.sqrt()).abs() < 0.02, "{result}");
+        // Central 95 %: 1.96 standard deviations to each side.
+        for (key, side) in [("low", -1.0), ("high", 1.0)] {
+            assert!((marginal[key].as_f64().unwrap() - mean - side * 1.96 * 0.2_f64.sqrt()).abs() < 0.03, "{result}");
+        }
+        assert_eq!(marginal["method"], "closed-form");
     }
     assert!(result["posterior_effective_samples"].as_f64().unwrap() > 500.0);
     assert!(result["seconds_evaluating"].as_f64().unwrap() > result["seconds_choosing"].as_f64().unwrap());
@@ -45,6 +50,35 @@ fn a_problem_from_check_to_export() {
     let mode = |name: &str| place.path(name).metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!((mode("problem.batchquad"), mode("problem.batchquad/journal.jsonl")), (0o700, 0o600));
     assert!(place.run(&["doctor", "problem.batchquad"], 0).stdout.contains("damage"));
+}
+
+#[test]
+fn draws_are_written_as_tables_and_lines() {
+    let place = Place::bump("max_evaluations = 40");
+    place.run(&["run", "problem.toml", "-q"], 0);
+    let csv = place.run(&["draws", "problem.batchquad", "-n", "2000", "--seed", "5"], 0);
+    assert!(csv.stderr.contains("independent"), "{}", csv.stderr);
+    let rows: Vec<Vec<f64>> =
+        csv.stdout.lines().skip(1).map(|line| line.split(',').map(|v| v.parse().unwrap()).collect()).collect();
+    assert_eq!((csv.stdout.lines().next(), rows.len()), (Some("x,y"), 2000));
+    for (k, mean) in [(0, 0.8), (1, 0.0)] {
+        let found = rows.iter().map(|r| r[k]).sum::<f64>() / 2000.0;
+        // Four standard errors of 2000 draws of N(mean, 0.2).
+        assert!((found - mean).abs() < 0.04, "{found}");
+    }
+    assert_eq!(place.run(&["draws", "problem.batchquad", "-n", "2000", "--seed", "5"], 0).stdout, csv.stdout);
+    assert_ne!(place.run(&["draws", "problem.batchquad", "-n", "2000", "--seed", "6"], 0).stdout, csv.stdout);
+    let lines =
+        place.run(&["draws", "problem.batchquad", "-n", "500", "--weighted", "--format", "jsonl"], 0).json_lines();
+    let total: f64 = lines.iter().map(|line| line["log_weight"].as_f64().unwrap().exp()).sum();
+    let mean: f64 = lines.iter().map(|l| l["log_weight"].as_f64().unwrap().exp() * l["x"].as_f64().unwrap()).sum();
+    assert!((total - 1.0).abs() < 1e-9 && (mean - 0.8).abs() < 0.1, "{total} {mean}");
+    for bad in [["-n", "0"], ["-n", "99999999999"], ["--format", "xml"]] {
+        place.run(&["draws", "problem.batchquad", bad[0], bad[1]], 2);
+    }
+    place.run(&["draws", "nothing"], 2);
+    place.run(&["new", "problem.toml", "--store", "empty"], 0);
+    assert!(place.run(&["draws", "empty"], 1).stderr.contains("no posterior"));
 }
 
 #[test]

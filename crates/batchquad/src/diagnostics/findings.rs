@@ -81,7 +81,7 @@ fn settled(engine: &Engine, current: &Current) -> Option<Finding> {
     let value = moved.abs() / sd.max(NATS);
     let sentence =
         format!("the last batch has moved log Z by {moved:+.2e}, {value:.1} times the error bar of that time");
-    Some(finding("settled", value, above(value, 3.0, 8.0), sentence))
+    Some(finding("settled", value, above(value, 3.0, 6.0), sentence))
 }
 
 fn root_mean_square(values: impl ExactSizeIterator<Item = f64>) -> f64 {
@@ -115,7 +115,7 @@ fn influence(current: &Current, residuals: &[Residual]) -> Result<Finding> {
     let sentence = format!(
         "leaving out single values moves log Z by {spread:.2e} taken together (jackknife), {value:.1} times its error bar"
     );
-    Ok(finding("influence", value, above(value, 3.5, 6.0), sentence))
+    Ok(finding("influence", value, above(value, 3.5, 5.0), sentence))
 }
 
 /// How far off the forecasts for the newest batch were.
@@ -127,7 +127,7 @@ fn newest(forecasts: &[Forecast]) -> Option<Finding> {
         "the values of the newest batch were {value:.1} predicted standard deviations away from their predictions (root mean \
          square; 1 is ideal)"
     );
-    Some(finding("newest-batch", value, above(value, 3.0, 6.0), sentence))
+    Some(finding("newest-batch", value, above(value, 3.0, 5.0), sentence))
 }
 
 /// `1/Σs²` of the shares `s` of the posterior that are nearest to each node.
@@ -150,7 +150,7 @@ fn guesswork(belief: &Surrogate, draws: &Draws) -> Result<Finding> {
     let variance = belief.gp().predict(&Points::from_rows(&rows)?, Order::Value)?.variance;
     let value = variance.iter().sum::<f64>() / (FEW as f64 * belief.gp().kernel().sigma2());
     let sentence = format!("where the posterior is, {:.1} % of the model's prior variance is left", 100.0 * value);
-    Ok(finding("guesswork", value, above(value, 0.5, f64::INFINITY), sentence))
+    Ok(finding("guesswork", value, above(value, 0.2, f64::INFINITY), sentence))
 }
 
 /// The posterior mass beyond three prior standard deviations in the coordinate in which it is largest, and the nodes out there.

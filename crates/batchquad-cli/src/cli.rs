@@ -73,6 +73,8 @@ pub enum Command {
     },
     /// Work out log Z and the posterior from the evaluations in a store
     Result(StoreArgs),
+    /// Print draws from the posterior, in the parameters' own units
+    Draws(DrawsArgs),
     /// Print all evaluations as CSV
     Export {
         /// The store
@@ -203,6 +205,35 @@ pub struct AskArgs {
     /// Change the number of evaluations after which nothing more is asked
     #[arg(long, value_name = "N")]
     pub max_evaluations: Option<usize>,
+}
+
+/// `draws`.
+#[derive(Debug, Args)]
+pub struct DrawsArgs {
+    /// The store
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub store: PathBuf,
+    /// How many
+    #[arg(short, value_name = "N", default_value_t = 1000)]
+    pub n: usize,
+    /// The seed: the same one gives the same draws; by default that of the run
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
+    /// How they are written
+    #[arg(long, value_enum, default_value_t = DrawsFormat::Csv)]
+    pub format: DrawsFormat,
+    /// Importance draws with the logarithms of their weights, which sum to one, instead of equally weighted ones
+    #[arg(long)]
+    pub weighted: bool,
+}
+
+/// `--format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DrawsFormat {
+    /// A table with a header
+    Csv,
+    /// One JSON object a line
+    Jsonl,
 }
 
 /// `report`.

@@ -7,7 +7,7 @@ use batchquad::{
     Engine,
     diagnostics::{Diagnosis, diagnose},
     engine::Repairs,
-    posterior,
+    posterior::{self, Method},
     stop::{Status, Stop},
     types::Outcome,
 };
@@ -19,8 +19,8 @@ use crate::{
     trust::Trust,
 };
 
-/// Draws behind the posterior moments.
-const DRAWS: usize = 4096;
+/// The mass of the intervals.
+const MASS: f64 = 0.95;
 
 /// What is known at the end of a run, or in the middle of one.
 #[derive(Debug, Serialize)]
@@ -52,6 +52,7 @@ pub struct Report {
     pub seconds_choosing: f64,
     pub seconds_evaluating: f64,
     pub posterior: Option<Ordered<Marginal>>,
+    /// What draws from the posterior are worth: those of `draws`, and those behind the figures above where there is no closed form.
     pub posterior_effective_samples: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repairs: Option<Repairs>,
@@ -59,11 +60,33 @@ pub struct Report {
     pub store: String,
 }
 
-/// Mean and standard deviation of a parameter.
+/// What is believed about one parameter; mean and sd are absent where its tails are too heavy to have any.
 #[derive(Debug, Clone, Serialize)]
 pub struct Marginal {
-    pub mean: f64,
-    pub sd: f64,
+    pub mean: Option<f64>,
+    pub sd: Option<f64>,
+    /// As much of the posterior is below as is above `high`.
+    pub low: f64,
+    pub high: f64,
+    /// How much of the posterior is between the two.
+    pub mass: f64,
+    pub method: Method,
+}
+
+impl Marginal {
+    fn new(marginal: &posterior::Marginal) -> batchquad::Result<Self> {
+        let (low, high) = marginal.interval(MASS)?;
+        let finite = |v: f64| Some(v).filter(|v| v.is_finite());
+        let (mean, sd) = (finite(marginal.mean()), finite(marginal.sd()));
+        Ok(Self { mean, sd, low, high, mass: MASS, method: marginal.method() })
+    }
+
+    /// The cells of its row: mean, sd and interval with as many digits as the width makes meaningful.
+    fn cells(&self) -> [String; 4] {
+        let width = self.sd.unwrap_or(0.25 * (self.high - self.low));
+        let cell = |v: Option<f64>| v.map_or_else(|| "none".into(), |v| rounded(v, width));
+        [cell(self.mean), cell(self.sd), rounded(self.low, width), rounded(self.high, width)]
+    }
 }
 
 impl Report {
@@ -84,7 +107,9 @@ impl Report {
             _ => engine.current().ok(),
         };
         let estimate = current.map(|c| c.estimate).filter(|e| e.log_z.is_finite());
-        let moments = current.and_then(|c| posterior::moments(&c.surrogate, engine.prior(), DRAWS, engine.seed()).ok());
+        let posterior = current.and_then(|_| engine.posterior().ok());
+        let marginals =
+            posterior.as_ref().and_then(|p| p.marginals().ok()?.iter().map(|m| Marginal::new(m).ok()).collect());
         let diagnosis = estimate.and_then(|_| diagnose(engine).ok());
         let names = ledger.header().names();
         Ok(Self {
@@ -105,11 +130,10 @@ impl Report {
             conflicts: ledger.conflicts().map(|entry| entry.job.id.0).collect(),
             seconds_choosing: ledger.batches().iter().map(|asked| asked.seconds).sum(),
             seconds_evaluating: answers().map(|told| told.seconds).sum(),
-            posterior_effective_samples: moments.as_ref().map(|m| m.effective_samples),
-            posterior: moments.map(|m| {
-                let pairs = m.mean.iter().zip(&m.sd).map(|(&mean, &sd)| Marginal { mean, sd });
-                Ordered(names.iter().cloned().zip(pairs).collect())
-            }),
+            posterior_effective_samples: posterior
+                .and_then(|p| p.draws(posterior::DRAWS, engine.seed()).ok())
+                .map(|draws| draws.effective()),
+            posterior: marginals.map(|m: Vec<Marginal>| Ordered(names.iter().cloned().zip(m).collect())),
             repairs: current.map(|c| c.believed.repairs),
             seed: engine.seed(),
             store: store.display().to_string(),
@@ -158,12 +182,15 @@ impl Report {
         }
         let mut text = facts(&rows);
         if let Some(Ordered(posterior)) = &self.posterior {
-            let mut rows = vec![vec!["parameter".into(), "mean".into(), "sd".into()]];
-            rows.extend(
-                posterior.iter().map(|(name, m)| vec![name.clone(), rounded(m.mean, m.sd), rounded(m.sd, m.sd)]),
-            );
+            let head = ["parameter", "mean", "sd", "2.5 %", "97.5 %"].map(String::from).to_vec();
+            let row = |(name, m): &(String, Marginal)| [vec![name.clone()], m.cells().to_vec()].concat();
+            let rows: Vec<Vec<String>> = std::iter::once(head).chain(posterior.iter().map(row)).collect();
             text.push('\n');
             text.push_str(&table(&rows));
+            if posterior.iter().any(|(_, m)| m.method == Method::Draws) {
+                let worth = self.posterior_effective_samples.unwrap_or(0.0);
+                text.push_str(&format!("by draws worth {worth:.0} independent ones, where there is no closed form\n"));
+            }
         }
         text
     }

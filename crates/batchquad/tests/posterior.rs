@@ -56,9 +56,9 @@ fn standard_prior(dim: usize) -> Prior {
     Prior::independent((0..dim).map(|k| (format!("p{k}"), Distribution::normal(0.0, 1.0).unwrap()))).unwrap()
 }
 
-/// `(α + ½m²) μ` at points, from predictions and densities alone.
+/// `(α + ½m²) μ` at latent points, from predictions and densities alone, but for the factor `|L|` of the belief's frame.
 fn density(belief: &Surrogate, points: &[Vec<f64>]) -> Vec<f64> {
-    let points = Points::from_rows(points).unwrap();
+    let points = belief.frame().enter(&Points::from_rows(points).unwrap()).unwrap();
     let mean = belief.gp().predict(&points, batchquad::gp::Order::Value).unwrap().mean;
     let value = |(m, x): (&f64, &[f64])| (belief.alpha() + 0.5 * m * m) * belief.measure().log_density(x).exp();
     mean.iter().zip(points.rows()).map(value).collect()

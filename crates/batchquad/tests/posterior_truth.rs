@@ -272,8 +272,9 @@ fn the_other_models_are_drawn_and_agree_with_grids_of_the_same_belief() {
         let grid: Vec<f64> = (-100..=100).map(|i| f64::from(i) * 0.06).collect();
         let points: Vec<Vec<f64>> = grid.iter().flat_map(|s| grid.iter().map(move |t| vec![*s, *t])).collect();
         let belief = &engine.current().unwrap().surrogate;
-        let values = integrand_moments(belief, &Points::from_rows(&points).unwrap()).unwrap();
-        let weight = |i: usize| values[i].0.max(0.0) * (-0.5 * points[i].iter().map(|v| v * v).sum::<f64>()).exp();
+        let entered = belief.frame().enter(&Points::from_rows(&points).unwrap()).unwrap();
+        let values = integrand_moments(belief, &entered).unwrap();
+        let weight = |i: usize| values[i].0.max(0.0) * belief.measure().log_density(entered.row(i)).exp();
         let weights: Vec<f64> = (0..points.len()).map(weight).collect();
         let total: f64 = weights.iter().sum();
         let draws = posterior.draws(4096, 1).unwrap();

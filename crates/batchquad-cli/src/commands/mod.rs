@@ -4,6 +4,7 @@ mod ask;
 mod check;
 mod compare;
 mod doctor;
+mod draws;
 mod export;
 mod extras;
 mod import;
@@ -31,6 +32,7 @@ pub fn run(command: Command) -> Result<Exit> {
         Command::Status(args) => status::status(&args),
         Command::Watch { store, once } => watch::watch(&store, once),
         Command::Result(args) => result::result(&args),
+        Command::Draws(args) => draws::draws(&args),
         Command::Export { store } => export::export(&store),
         Command::Compare { stores, json, html } => compare::compare(&stores, json, html.as_deref()),
         Command::Report(args) => report::report(&args),

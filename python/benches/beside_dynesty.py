@@ -35,12 +35,12 @@ def orings():
 #: The number at the end is the width of the posterior in units of the prior's.
 PROBLEMS = {
     "O-rings 2-D": orings(),
-    "normal 2-D, ½": normal(2, 0.577, 0.5),
-    "normal 4-D, ½": normal(4, 0.577, 0.5),
-    "normal 6-D, ½": normal(6, 0.577, 0.5),
-    "normal 8-D, ½": normal(8, 0.577, 0.5),
-    "normal 2-D, ⅒": normal(2, 0.1005, 0.5),
-    "normal 4-D, ⅒": normal(4, 0.1005, 0.5),
+    "normal 2-D, 0.5": normal(2, 0.577, 0.5),
+    "normal 4-D, 0.5": normal(4, 0.577, 0.5),
+    "normal 6-D, 0.5": normal(6, 0.577, 0.5),
+    "normal 8-D, 0.5": normal(8, 0.577, 0.5),
+    "normal 2-D, 0.1": normal(2, 0.1005, 0.5),
+    "normal 4-D, 0.1": normal(4, 0.1005, 0.5),
 }
 
 

@@ -30,7 +30,6 @@ default_role = "py:obj"
 python_maximum_signature_line_length = 90
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
-autoclass_content = "both"
 
 
 def arguments(app, what, name, obj, options, lines):

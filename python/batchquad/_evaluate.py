@@ -106,10 +106,14 @@ def evaluator(
     if workers is not None and workers < 1:
         raise InvalidInput(f"workers is {workers!r}, expected at least 1")
     if vectorized and executor is not None:
-        raise InvalidInput("vectorized=True with an executor, expected executor=None: a vectorised function gets all points of a batch at once")
+        raise InvalidInput(
+            "vectorized=True with an executor, expected executor=None: a vectorised function gets all points of a batch at once"
+        )
     if executor is None:
         if timeout is not None:
-            raise InvalidInput("timeout with executor=None, expected an executor: nothing can end a function in this thread; executor=1 is a process")
+            raise InvalidInput(
+                "timeout with executor=None, expected an executor: nothing can end a function in this thread; executor=1 is a process"
+            )
         return Here(function, names, vectorized)
     if isinstance(executor, (bool, float)):
         raise InvalidInput(f"executor is {executor!r}, expected a number of processes, an Executor or None")

@@ -318,7 +318,7 @@ def _translate(family: str, shapes: list[float], loc: float, scale: float) -> Di
             return HalfNormal(scale)
         case "halfcauchy", []:
             return HalfCauchy(scale)
-        case ("loguniform" | "reciprocal"), [low, high]:
+        case (("loguniform" | "reciprocal"), [low, high]):
             return LogUniform(low * scale, high * scale)
         case "beta", [a, b] if scale == 1.0:
             return Beta(a, b)

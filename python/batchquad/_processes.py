@@ -117,7 +117,9 @@ class Processes:
         try:
             lane = Lane(self._function, self._names, self._lanes)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
-            raise InvalidInput(f"log_likelihood cannot be sent to a process ({error}), expected a function at the top of a module") from error
+            raise InvalidInput(
+                f"log_likelihood cannot be sent to a process ({error}), expected a function at the top of a module"
+            ) from error
         except OSError as error:
             raise ExecutorError(f"no process could be started: {error}") from error
         self._lanes.append(lane)

@@ -210,7 +210,9 @@ class Result:
         if not self.has_evidence:
             raise NoEvidence(f"there is no posterior: {self.reason}")
         if self._belief is None:
-            raise InvalidInput("the result was pickled, which leaves its posterior behind, expected the original or Study.open(store).result()")
+            raise InvalidInput(
+                "the result was pickled, which leaves its posterior behind, expected the original or Study.open(store).result()"
+            )
         return self._belief
 
     def _index(self, name: str) -> int:
@@ -324,8 +326,6 @@ def _log_likelihood(row: dict[str, Any]) -> float:
     return float("-inf") if row["log_likelihood"] is None else float(row["log_likelihood"])
 
 
-def make_result(
-    report: tuple[str, Belief | None], ending: tuple[str, str], store: str | None, blobs: dict[int, Any]
-) -> Result:
+def make_result(report: tuple[str, Belief | None], ending: tuple[str, str], store: str | None, blobs: dict[int, Any]) -> Result:
     """The result of a session's report."""
     return Result(json.loads(report[0]), report[1], ending, store, blobs)

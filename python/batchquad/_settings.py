@@ -25,6 +25,9 @@ class FurtherSettings(TypedDict, total=False):
     max_seconds: float | None
     stall: float | None
     kernel: Literal["isotropic", "ard"]
+    known_kernel: dict[str, Any] | None
+    refit_growth: float
+    reference: Literal["moving", "prior"]
     acquisition: Literal["uncertainty", "variance-reduction"]
     starts_per_dim: int
     penalisation: dict[str, float]

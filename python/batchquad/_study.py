@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from ._batchquad import Session
 from ._drive import Driver, recall_blobs, record_blob
-from ._errors import InvalidInput, Interrupted
+from ._errors import Interrupted, InvalidInput
 from ._evaluate import ExecutorLike, evaluator
 from ._likelihood import LogLikelihood, NotANumber, to_number
 from ._prior import PriorLike, as_prior
@@ -63,7 +63,12 @@ class Study:
     """
 
     def __init__(
-        self, prior: PriorLike, *, store: str | os.PathLike[str] | None = None, seed: int | None = None, **settings: Unpack[Settings]
+        self,
+        prior: PriorLike,
+        *,
+        store: str | os.PathLike[str] | None = None,
+        seed: int | None = None,
+        **settings: Unpack[Settings],
     ) -> None:
         if seed is not None and not 0 <= seed < 2**64:
             raise InvalidInput(f"seed is {seed!r}, expected a whole number from 0 to 2**64 - 1")
@@ -124,9 +129,7 @@ class Study:
         """The jobs that were asked and not answered."""
         return self._jobs(self._session.pending())
 
-    def tell(
-        self, job: Job | int, value: Any, *, blob: Any = None, seconds: float = 0.0, worker: str | None = None
-    ) -> None:
+    def tell(self, job: Job | int, value: Any, *, blob: Any = None, seconds: float = 0.0, worker: str | None = None) -> None:
         """Records a log-likelihood: a real number, or −∞ where the likelihood is zero. NaN and +∞ are recorded as failures.
 
         Telling the same again changes nothing. A different value for the same job is kept and flagged; the first counts, with a warning.
@@ -144,7 +147,9 @@ class Study:
             message = f"evaluation {id} has another value already: this one is kept and flagged, the first counts"
             warnings.warn(message, stacklevel=2)
 
-    def fail(self, job: Job | int, message: str = "", *, kind: str = "exception", seconds: float = 0.0, worker: str | None = None) -> None:
+    def fail(
+        self, job: Job | int, message: str = "", *, kind: str = "exception", seconds: float = 0.0, worker: str | None = None
+    ) -> None:
         """Records that a job could not be evaluated, and why. ``kind`` is one of the failure kinds."""
         self._session.fail(_id_of(job), kind, str(message), seconds=float(seconds), worker=worker)
 
@@ -222,7 +227,9 @@ class Study:
         if isinstance(table, tuple) and len(table) == 2:
             return np.atleast_2d(np.asarray(table[0], dtype=float)), np.atleast_1d(np.asarray(table[1], dtype=float))
         if not isinstance(table, Mapping) and not hasattr(table, "columns"):
-            raise InvalidInput(f"evaluations made elsewhere are {type(table).__name__}, expected a table with the columns {', '.join(wanted)}")
+            raise InvalidInput(
+                f"evaluations made elsewhere are {type(table).__name__}, expected a table with the columns {', '.join(wanted)}"
+            )
         missing = [name for name in wanted if name not in table]
         if missing:
             raise InvalidInput(f"the column {missing[0]!r} is missing, expected {', '.join(wanted)}")

@@ -64,7 +64,7 @@ class Table(Mapping[str, np.ndarray]):
         return list(range(n)) if n <= _SHOWN else [*range(_SHOWN // 2), *range(n - _SHOWN // 2, n)]
 
     def __repr__(self) -> str:
-        rows = [list(self._columns)] + self._cells()
+        rows = [list(self._columns), *self._cells()]
         widths = [max(len(clean(row[k])) for row in rows) for k in range(len(self._columns))]
         lines = ["  ".join(clean(cell).ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
         return "\n".join(lines)

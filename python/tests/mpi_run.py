@@ -12,4 +12,9 @@ if __name__ == "__main__":
         failing = bq.integrate(raises, prior(), executor=pool, **SETTINGS)
         assert abs(later.log_z - result.log_z) < 0.01
         assert set(failing.failures) == {"exception"}
-        print("result", repr(result.log_z), len(set(result.evaluations["worker"])), bq.integrate(gaussian, prior(), **SETTINGS).log_z)
+        print(
+            "result",
+            repr(result.log_z),
+            len(set(result.evaluations["worker"])),
+            bq.integrate(gaussian, prior(), **SETTINGS).log_z,
+        )

@@ -23,5 +23,5 @@ def test_two_ranks_give_the_same_bits():
     command = [mpiexec, *options, "-n", "3", sys.executable, "-m", "mpi4py.futures", str(HERE / "mpi_run.py")]
     done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
-    word, log_z, ranks, expected = next(line for line in done.stdout.splitlines() if line.startswith("result")).split()
+    _, log_z, ranks, expected = next(line for line in done.stdout.splitlines() if line.startswith("result")).split()
     assert log_z == expected and ranks == "2"

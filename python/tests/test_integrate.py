@@ -76,6 +76,14 @@ def test_evaluations_made_elsewhere_are_a_start():
     assert bq.integrate(gaussian, prior(), initial=frame, max_evaluations=60).imported.rows == 48
 
 
+def test_all_settings_of_the_core_are_known():
+    from batchquad._settings import _KNOWN
+
+    # One that is absent unless it is set.
+    assert set(_KNOWN) - set(bq.Study(prior()).settings) == {"known_kernel"}
+    assert set(bq.Study(prior()).settings) <= set(_KNOWN)
+
+
 def test_further_settings_have_their_names_and_are_checked():
     assert reference(kernel="ard", acquisition="variance-reduction", initial_size=10).settings["kernel"] == "ard"
     for settings, message in [
@@ -92,7 +100,7 @@ def test_further_settings_have_their_names_and_are_checked():
         with pytest.raises(ValueError, match=message) as caught:
             bq.integrate(gaussian, prior(), **settings)
         assert isinstance(caught.value, bq.InvalidInput)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'max_evaluation'. Did you mean 'max_evaluations'"):
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'max_evaluation'\. Did you mean 'max_evaluations'"):
         bq.integrate(gaussian, prior(), max_evaluation=3)
 
 

@@ -57,12 +57,46 @@ def test_an_evaluation_in_this_thread_is_interrupted():
     assert len(caught.value.study.pending()) == 8
 
 
+def laborious(starts):
+    """A study whose next batch takes long to choose."""
+    points = np.random.default_rng(0).normal(size=(300, 6))
+    study = bq.Study({f"x{i}": bq.Normal(0, 1) for i in range(6)}, max_evaluations=5000, starts_per_dim=starts, kernel="ard")
+    study.import_evaluations(points, -np.sum(points**2, axis=1))
+    return study
+
+
+def test_other_threads_go_on_while_rust_computes():
+    """Were the interpreter's lock held, this thread would not count at all between the beginning and the end of the choice."""
+    study, done, counts = laborious(10), threading.Event(), []
+
+    def count():
+        while not done.is_set():
+            counts.append(time.monotonic())
+            time.sleep(0.0005)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    began = time.monotonic()
+    study.ask(8)
+    ended = time.monotonic()
+    done.set()
+    thread.join()
+    assert sum(began < moment < ended for moment in counts) > 10
+
+
+def test_two_studies_in_two_threads():
+    results = []
+    threads = [threading.Thread(target=lambda: results.append(reference().log_z)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [reference().log_z] * 4
+
+
 def test_choosing_is_interrupted_at_once():
     """A batch that takes seconds to choose is given up without waiting for it, and nothing was recorded."""
-    rng = np.random.default_rng(0)
-    points = rng.normal(size=(300, 6))
-    study = bq.Study({f"x{i}": bq.Normal(0, 1) for i in range(6)}, max_evaluations=5000, starts_per_dim=100, kernel="ard")
-    study.import_evaluations(points, -np.sum(points**2, axis=1))
+    study = laborious(100)
     choosing = threading.Event()
     sent = interrupt_when(choosing.is_set)
     began = time.monotonic()

@@ -303,6 +303,6 @@ def test_a_full_disk_ends_the_run_and_loses_nothing(tmp_path):
     )
     done = subprocess.run([sys.executable, path, tmp_path / "store"], capture_output=True, text=True, timeout=60)
     assert done.stdout.startswith("said cannot append to"), done.stderr
-    result = bq.integrate(lambda t: -t[0] ** 2, {"x": bq.Normal(0, 1)}, store=tmp_path / "store", max_evaluations=64)
-    whole = bq.integrate(lambda t: -t[0] ** 2, {"x": bq.Normal(0, 1)}, max_evaluations=64)
+    result = bq.integrate(lambda t: -(t[0] ** 2), {"x": bq.Normal(0, 1)}, store=tmp_path / "store", max_evaluations=64)
+    whole = bq.integrate(lambda t: -(t[0] ** 2), {"x": bq.Normal(0, 1)}, max_evaluations=64)
     assert result.log_z == whole.log_z and not np.isnan(result.log_z)

@@ -3,8 +3,9 @@
 import pathlib
 import sys
 
-import batchquad
 from sphinx.ext.napoleon import Config, GoogleDocstring
+
+import batchquad
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "_ext"))
 

@@ -20,7 +20,9 @@ DOCS = ROOT / "python/docs"
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     out = tmp_path_factory.mktemp("site")
-    done = subprocess.run([DOCS / "build", out], env={**os.environ, "PYTHON": sys.executable}, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        [DOCS / "build", out], env={**os.environ, "PYTHON": sys.executable}, capture_output=True, text=True, timeout=600
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return out
 
@@ -59,4 +61,3 @@ def test_nothing_is_loaded_from_the_network(site):
             assert not re.match(r"(https?:)?//", address), (page.name, address)
     for sheet in site.rglob("*.css"):
         assert not re.search(r"(url\(|@import)\s*['\"]?(https?:)?//", sheet.read_text()), sheet.name
-

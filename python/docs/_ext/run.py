@@ -12,7 +12,7 @@ import os
 import pathlib
 import tempfile
 import traceback
-from typing import Any
+from typing import Any, ClassVar
 
 import matplotlib
 from docutils import nodes
@@ -32,7 +32,7 @@ class Run(SphinxDirective):
     """One block."""
 
     has_content = True
-    option_spec = {"hidden": directives.flag}
+    option_spec: ClassVar = {"hidden": directives.flag}
 
     def run(self) -> list[nodes.Node]:
         import matplotlib.pyplot as plt

@@ -10,7 +10,7 @@ import inspect
 import os
 import sys
 from copy import copy
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from bilby.core import prior as families
@@ -67,7 +67,7 @@ class Batchquad(NestedSampler):  # type: ignore[misc]
     cached_result: Any
     sampler_name = "batchquad"
     sampling_seed_key = "seed"
-    default_kwargs = {
+    default_kwargs: ClassVar = {
         **{
             name: parameter.default
             for name, parameter in inspect.signature(integrate).parameters.items()
@@ -135,7 +135,9 @@ class Batchquad(NestedSampler):  # type: ignore[misc]
             if len(kept) >= n:
                 return kept[:n]
             if drawn >= _MOST_DRAWS * n:
-                raise InvalidInput(f"the constraints hold for {len(kept)} of {drawn} posterior draws, expected {n}: are they too narrow?")
+                raise InvalidInput(
+                    f"the constraints hold for {len(kept)} of {drawn} posterior draws, expected {n}: are they too narrow?"
+                )
             drawn *= 2
 
     # What bilby does before a run costs a hundred evaluations, which may be more than the run itself. What can be checked for nothing is.

@@ -32,14 +32,15 @@ def orings():
     return 2, 5.0, lambda theta: -float(np.logaddexp(0, -sign * (theta[0] + theta[1] * t)).sum()), -14.01941
 
 
+#: The number at the end is the width of the posterior in units of the prior's.
 PROBLEMS = {
-    "O-rings, 2-D": orings(),
-    "normal, 2-D, posterior half as wide as the prior": normal(2, 0.577, 0.5),
-    "normal, 4-D, the same": normal(4, 0.577, 0.5),
-    "normal, 6-D, the same": normal(6, 0.577, 0.5),
-    "normal, 8-D, the same": normal(8, 0.577, 0.5),
-    "normal, 2-D, a tenth as wide": normal(2, 0.1005, 0.5),
-    "normal, 4-D, a tenth as wide": normal(4, 0.1005, 0.5),
+    "O-rings 2-D": orings(),
+    "normal 2-D, 0.5": normal(2, 0.577, 0.5),
+    "normal 4-D, 0.5": normal(4, 0.577, 0.5),
+    "normal 6-D, 0.5": normal(6, 0.577, 0.5),
+    "normal 8-D, 0.5": normal(8, 0.577, 0.5),
+    "normal 2-D, 0.1": normal(2, 0.1005, 0.5),
+    "normal 4-D, 0.1": normal(4, 0.1005, 0.5),
 }
 
 

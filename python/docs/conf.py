@@ -3,6 +3,8 @@
 import pathlib
 import sys
 
+from sphinx.ext.napoleon import Config, GoogleDocstring
+
 import batchquad
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "_ext"))
@@ -13,7 +15,7 @@ author = copyright = "the batchquad authors"
 html_title = "batchquad"
 html_show_copyright = html_show_sphinx = html_copy_source = False
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "run"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "run"]
 exclude_patterns = ["_*"]
 html_theme = "furo"
 html_static_path = ["_static"]
@@ -29,7 +31,13 @@ default_role = "py:obj"
 python_maximum_signature_line_length = 90
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
-autoclass_content = "both"
-napoleon_google_docstring = True
-napoleon_numpy_docstring = False
-napoleon_use_rtype = False
+
+
+def arguments(app, what, name, obj, options, lines):
+    """The ``Args:`` of functions. Not of properties, whose first sentences would be taken for types where they have a colon."""
+    if what in ("function", "method", "class"):
+        lines[:] = GoogleDocstring(lines, Config(napoleon_use_rtype=False), app, what, name, obj, options).lines()
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", arguments)

@@ -1,7 +1,7 @@
 """The directive ``run``: Python that is executed while the page is built, shown with what it prints and draws.
 
 All blocks of a page share their names, in a working directory of their own. A block that raises is an error of the build, so the pages
-cannot say what the package does not do. With ``:hidden:`` a block is executed and not shown; ``:quiet:`` leaves out what it prints.
+cannot say what the package does not do. With ``:hidden:`` a block is executed and not shown.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import pathlib
 import tempfile
 import traceback
-from typing import Any
+from typing import Any, ClassVar
 
 import matplotlib
 from docutils import nodes
@@ -32,7 +32,7 @@ class Run(SphinxDirective):
     """One block."""
 
     has_content = True
-    option_spec = {"hidden": directives.flag, "quiet": directives.flag}
+    option_spec: ClassVar = {"hidden": directives.flag}
 
     def run(self) -> list[nodes.Node]:
         import matplotlib.pyplot as plt
@@ -56,7 +56,7 @@ class Run(SphinxDirective):
         if "hidden" in self.options:
             return []
         shown: list[nodes.Node] = [nodes.literal_block(code, code, language="python")]
-        if printed.getvalue() and "quiet" not in self.options:
+        if printed.getvalue():
             text = printed.getvalue().rstrip("\n")
             shown.append(nodes.literal_block(text, text, language="none", classes=["printed"]))
         return shown + pictures

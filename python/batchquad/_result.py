@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from ._batchquad import Belief, Marginal
 from ._errors import InvalidInput, NoEvidence
+from ._settings import whole
 from ._table import Table
 from ._text import facts, html_table, plus_minus, rounded, seconds_in_words
 
@@ -166,7 +167,7 @@ class Result:
 
     def samples(self, n: int = 1000, seed: int = 0) -> np.ndarray:
         """``n`` equally weighted draws from the posterior, a row each."""
-        return self._known().samples(n, seed)
+        return self._known().samples(whole("n", n), whole("seed", seed))
 
     @functools.cached_property
     def _moments(self) -> tuple[np.ndarray, np.ndarray]:
@@ -199,7 +200,7 @@ class Result:
         The standard deviation has both parts: the likelihood is known at the evaluated points only, and draws are finite.
         """
         of = Predicted(function, self.names if pass_dict else None)
-        found = self._known().expect(of, n, seed)
+        found = self._known().expect(of, whole("n", n), whole("seed", seed))
         return Expectation(of.shaped(found.mean), of.shaped(found.sd))
 
     def __getstate__(self) -> dict[str, Any]:

@@ -7,6 +7,8 @@ import json
 import math
 from typing import Any, Literal, TypedDict
 
+import numpy as np
+
 from ._errors import InvalidInput
 
 Surrogate = Literal["wsabi-l", "wsabi-m", "plain"]
@@ -60,6 +62,13 @@ def to_json(settings: Any) -> str:
         if isinstance(value, float) and not math.isfinite(value):
             raise InvalidInput(f"{key} is {value}, expected a finite number")
     return json.dumps(dict(settings), default=_plain)
+
+
+def whole(what: str, value: Any) -> int:
+    """A whole number that the core can hold."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < 2**64:
+        raise InvalidInput(f"{what} is {value!r}, expected a whole number from 0 to 2**64 - 1")
+    return int(value)
 
 
 def _plain(value: Any) -> Any:

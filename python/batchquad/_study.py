@@ -22,7 +22,7 @@ from ._likelihood import LogLikelihood, NotANumber, to_number
 from ._prior import PriorLike, as_prior
 from ._progress import Display, ProgressLike
 from ._result import Result, make_result
-from ._settings import Settings, to_json
+from ._settings import Settings, to_json, whole
 
 
 class Estimate(NamedTuple):
@@ -70,8 +70,7 @@ class Study:
         seed: int | None = None,
         **settings: Unpack[Settings],
     ) -> None:
-        if seed is not None and not 0 <= seed < 2**64:
-            raise InvalidInput(f"seed is {seed!r}, expected a whole number from 0 to 2**64 - 1")
+        seed = None if seed is None else whole("seed", seed)
         self._adopt(Session(as_prior(prior), to_json(settings), seed, None if store is None else os.fspath(store)))
 
     @classmethod
@@ -122,7 +121,7 @@ class Study:
 
         Points asked and not answered are avoided, so asking again before telling gives other ones.
         """
-        jobs, _ = self._session.ask(self.settings["batch"] if n is None else _whole("n", n))
+        jobs, _ = self._session.ask(self.settings["batch"] if n is None else whole("n", n))
         return self._jobs(jobs)
 
     def pending(self) -> list[Job]:
@@ -190,7 +189,7 @@ class Study:
         who = evaluator(
             executor, log_likelihood, names, vectorized=vectorized, timeout=timeout, workers=workers, batch=self.settings["batch"]
         )
-        driver = Driver(self._session, who, _whole("retries", retries), Display(progress), self._blobs)
+        driver = Driver(self._session, who, whole("retries", retries), Display(progress), self._blobs)
         try:
             return self._result(driver.run())
         except KeyboardInterrupt:
@@ -240,13 +239,7 @@ class Study:
 
 
 def _id_of(job: Job | int) -> int:
-    return job.id if isinstance(job, Job) else _whole("job", job)
-
-
-def _whole(what: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
-        raise InvalidInput(f"{what} is {value!r}, expected a whole number >= 0")
-    return int(value)
+    return job.id if isinstance(job, Job) else whole("job", job)
 
 
 #: Studies whose stores a forked child must let go: a lock ends only when every process that inherited it has closed it.

@@ -66,7 +66,7 @@ def quadrature(d, scale, function):
 
 
 def main():
-    print(f"| problem | log Z | dynesty {dynesty.__version__} | evaluations | s | batchquad | evaluations | s | worth it above |")
+    print(f"| problem | log Z | dynesty {dynesty.__version__} | calls | s | batchquad | calls | s | even at |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
     for name, (d, scale, function, truth) in PROBLEMS.items():
         row = [name, f"{truth:.3f}"]

@@ -114,6 +114,7 @@ def test_arguments_that_contradict_each_other_are_refused():
         ({"executor": "threads"}, "executor is 'threads'"),
         ({"workers": 0, "executor": 2}, "workers is 0"),
         ({"seed": -1}, "seed is -1"),
+        ({"seed": 1.5}, "seed is 1.5, expected a whole number"),
         ({"retries": -1}, "retries is -1"),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -46,6 +46,8 @@ def test_samples(result):
     assert (result.samples(4000, seed=1) == samples).all() and (result.samples(4000, seed=2) != samples).any()
     with pytest.raises(ValueError, match="number of draws is 0"):
         result.samples(0)
+    with pytest.raises(ValueError, match="n is -1, expected a whole number"):
+        result.samples(-1)
 
 
 def test_marginals(result):

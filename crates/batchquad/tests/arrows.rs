@@ -89,7 +89,7 @@ fn arrows_point_down() {
             let allowed = if IMPURE.contains(&part.as_str()) {
                 level.get(other.as_str()) == Some(&0)
             } else if IMPURE.contains(&other.as_str()) {
-                ["engine", "stop", "run"].contains(&part.as_str())
+                ["engine", "stop", "run", "session"].contains(&part.as_str())
             } else {
                 match (level.get(part.as_str()), level.get(other.as_str())) {
                     (Some(from), Some(to)) => to <= from,

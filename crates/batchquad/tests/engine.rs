@@ -161,7 +161,9 @@ fn a_recalled_belief_gives_the_same_bits_and_counts_for_its_own_values_only() {
     let believed = whole.current().unwrap().believed.clone();
     let again = |events: &[Event]| {
         let mut ledger = Ledger::new(whole.ledger().header().clone());
-        events.iter().for_each(|e| drop(ledger.apply(e).unwrap()));
+        for event in events {
+            ledger.apply(event).unwrap();
+        }
         Engine::from_ledger(prior(2), ledger).unwrap()
     };
     let mut reminded = again(&tape.0);

@@ -12,6 +12,8 @@ pub struct Axis {
     pub(crate) written: bool,
     /// Whether ticks and grid lines are drawn.
     pub(crate) ticked: bool,
+    /// Whether ticks are whole numbers.
+    pub(crate) whole: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +30,12 @@ impl Axis {
         Self::of(Kind::Linear, label.into())
     }
 
+    /// A linear axis for something that is counted: its ticks are whole numbers.
+    #[must_use]
+    pub fn counts(label: impl Into<String>) -> Self {
+        Self { whole: true, ..Self::linear(label) }
+    }
+
     /// An axis on which equal distances are equal ratios; what is not positive is left out.
     #[must_use]
     pub fn logarithmic(label: impl Into<String>) -> Self {
@@ -41,7 +49,7 @@ impl Axis {
     }
 
     fn of(kind: Kind, label: String) -> Self {
-        Self { kind, label, unit: None, low: None, high: None, written: true, ticked: true }
+        Self { kind, label, unit: None, low: None, high: None, written: true, ticked: true, whole: false }
     }
 
     /// With a unit, shown in brackets behind the label.

@@ -2,7 +2,7 @@
 
 use crate::{
     axis::{Axis, Kind},
-    ticks::{Tick, linear, logarithmic},
+    ticks::{Tick, linear, logarithmic, whole},
 };
 
 /// Beyond this, differences could overflow; nothing sensible is drawn there.
@@ -91,6 +91,7 @@ impl Scale {
 pub(crate) fn ticks(axis: &Axis, (low, high): (f64, f64), pixels: f64, spacing: f64) -> Vec<Tick> {
     let wanted = ((pixels / spacing) as usize).max(2);
     match &axis.kind {
+        Kind::Linear if axis.whole => whole(low, high, wanted),
         Kind::Linear => linear(low, high, wanted),
         Kind::Logarithmic => logarithmic(low, high, wanted),
         Kind::Categories(names) => {

@@ -11,13 +11,22 @@ pub(crate) struct Tick {
 
 /// Round numbers in `[low, high]`, at most about `wanted` of them, strictly increasing.
 pub(crate) fn linear(low: f64, high: f64, wanted: usize) -> Vec<Tick> {
-    let rough = (high - low) / wanted.max(1) as f64;
+    spaced(low, high, step(high - low, wanted, &[1.0, 2.0, 2.5, 5.0, 10.0]))
+}
+
+/// The same in whole numbers; none where the range holds none.
+pub(crate) fn whole(low: f64, high: f64, wanted: usize) -> Vec<Tick> {
+    spaced(low, high, step(high - low, wanted, &[1.0, 2.0, 5.0, 10.0]).max(1.0))
+}
+
+/// The smallest round step that makes at most about `wanted` of a span.
+fn step(span: f64, wanted: usize, rounds: &[f64]) -> f64 {
+    let rough = span / wanted.max(1) as f64;
     let power = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 2.5, 5.0, 10.0]
-        .into_iter()
-        .map(|m| m * power)
-        .find(|s| *s >= rough * (1.0 - 1e-9))
-        .unwrap_or(10.0 * power);
+    rounds.iter().map(|m| m * power).find(|s| *s >= rough * (1.0 - 1e-9)).unwrap_or(10.0 * power)
+}
+
+fn spaced(low: f64, high: f64, step: f64) -> Vec<Tick> {
     // Rounding may put an end that is a round number a hair outside.
     let slack = 1e-9 * (high - low);
     let (first, last) = (((low - slack) / step).ceil(), ((high + slack) / step).floor());
@@ -90,6 +99,15 @@ mod tests {
             let texts: Vec<_> = linear(low, high, 5).into_iter().map(|t| t.label).collect();
             assert!(texts.len() >= 2 && texts.windows(2).all(|w| w[0] != w[1]), "{texts:?}");
         }
+    }
+
+    #[test]
+    fn what_is_counted_has_whole_ticks() {
+        let at = |low, high, n| whole(low, high, n).iter().map(|t| t.at).collect::<Vec<_>>();
+        assert_eq!(at(0.8, 5.2, 3), [2.0, 4.0]);
+        assert_eq!(at(0.8, 3.2, 8), [1.0, 2.0, 3.0]);
+        assert_eq!(at(90.0, 2100.0, 3), [1000.0, 2000.0]);
+        assert!(at(0.2, 0.8, 4).is_empty());
     }
 
     #[test]

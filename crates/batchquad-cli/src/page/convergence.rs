@@ -49,14 +49,14 @@ pub fn figure(steps: &[Step], known: Option<f64>, target: Option<f64>) -> Option
             None => chart,
         }
     };
-    let sd = Chart::new(Axis::linear("evaluations"), Axis::logarithmic("sd of log Z"))
+    let sd = Chart::new(Axis::counts("evaluations"), Axis::logarithmic("sd of log Z"))
         .with(Line::new(steps.iter().map(|s| (s.values as f64, s.log_z_sd))).named("sd").colour(2).marked().width(1.6));
     let sd = match target {
         Some(target) => sd.with(Rule::horizontal(target).style(4).named("target_sd")),
         None => sd,
     };
-    let by_values = estimate(Axis::linear("evaluations"), |s| s.values);
-    let by_batches = estimate(Axis::linear("batches"), |s| s.batches);
+    let by_values = estimate(Axis::counts("evaluations"), |s| s.values);
+    let by_batches = estimate(Axis::counts("batches"), |s| s.batches);
     let label = format!(
         "log Z against evaluations and against batches; it ends at {:.3} with a standard deviation of {:.2e}",
         last.log_z, last.log_z_sd

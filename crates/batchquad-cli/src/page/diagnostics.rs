@@ -90,7 +90,7 @@ fn calibration(diagnosis: &Diagnosis) -> Drawn {
         .fold(3.0, f64::max)
         .min(12.0);
     let errors =
-        Chart::new(Axis::linear("batch"), Axis::linear("error").unit("predicted sd").range(-1.08 * far, 1.08 * far))
+        Chart::new(Axis::counts("batch"), Axis::linear("error").unit("predicted sd").range(-1.08 * far, 1.08 * far))
             .title("Forecasts, batch by batch")
             .with(Rule::horizontal(2.0).named("± 2 sd"))
             .with(Rule::horizontal(-2.0))

@@ -140,7 +140,11 @@ fn marginals(shown: &[Shown]) -> Drawn {
         let mean = s.marginal.mean();
         if mean.is_finite() { chart.with(Rule::vertical(mean).colour(1).named("mean")) } else { chart }
     });
-    let columns = shown.len().clamp(1, 3);
+    let columns = match shown.len() {
+        0 | 1 => 1,
+        2 | 4 => 2,
+        _ => 3,
+    };
     let label = format!("Marginal posterior densities of {}", count(shown.len(), "parameter", "parameters"));
     let figure = Figure::wrapped(label, columns, charts).width(if columns == 1 { 560.0 } else { 920.0 });
     let caption =
@@ -252,8 +256,9 @@ impl Nodes {
             let points = Points::new(inside.iter().map(|(theta, _)| (theta[j], theta[i])));
             if hover { points.tips(inside.iter().map(|(_, tip)| tip.clone())) } else { points.cloud() }
         };
-        let radius = if self.values.len() > 400 { 1.2 } else { 2.2 };
-        let chart = chart.with(layer(&self.values).colour(4).marker(Marker::Disc).radius(radius).named("nodes"));
+        let (radius, opacity) = if self.values.len() > 400 { (1.2, 0.5) } else { (2.2, 1.0) };
+        let chart = chart
+            .with(layer(&self.values).colour(4).marker(Marker::Disc).radius(radius).opacity(opacity).named("nodes"));
         if self.failed.is_empty() {
             return chart;
         }

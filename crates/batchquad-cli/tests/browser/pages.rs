@@ -47,7 +47,7 @@ const CONTRAST: &str = "(selector => {
 /// A run with failures and a known answer.
 fn place() -> Place {
     let script = BUMP.replace("awk '{", "awk '$2 > 1 { print \"nan\"; next } {");
-    Place::new(&script, "", "max_evaluations = 48\nknown_log_z = -2.46\ntarget_sd = 0.001\nworkers = 2")
+    Place::new(&script, "", "max_evaluations = 48\nknown_log_z = -2.46\ntarget_sd = 1e-9\nworkers = 2")
 }
 
 #[test]

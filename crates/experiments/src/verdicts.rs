@@ -126,8 +126,9 @@ pub fn run(settings: &Settings, runs: u64, seed: u64, workshop: &Workshop) -> Re
 fn summary(all: &[Judgement]) -> String {
     let far =
         |j: &Judgement| if j.error.is_finite() && j.sd.is_finite() { j.error.abs() / j.sd } else { f64::INFINITY };
-    let gross = |j: &Judgement| !(j.error.abs() <= GROSS);
-    let rows: [(&str, &dyn Fn(&Judgement) -> bool); 4] = [
+    let gross = |j: &Judgement| j.error.is_nan() || j.error.abs() > GROSS;
+    type Which<'a> = &'a dyn Fn(&Judgement) -> bool;
+    let rows: [(&str, Which<'_>); 4] = [
         ("within 2 sd", &|j| far(j) <= 2.0),
         ("2 to 3 sd", &|j| far(j) > 2.0 && far(j) <= 3.0),
         ("beyond 3 sd", &|j| far(j) > 3.0),

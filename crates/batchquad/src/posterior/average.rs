@@ -25,7 +25,7 @@ pub struct Average {
 /// The mixture of several models' predictions of the same quantities, each model weighted by its posterior probability under equal prior
 /// odds. (For other odds, add their logarithms to `log_z`.)
 ///
-/// The evidences are log-normal as in [`compare`], and each expectation moves with its evidence as [`Expectation::with_log_z`]
+/// The evidences are log-normal as in [`compare()`], and each expectation moves with its evidence as [`Expectation::with_log_z`]
 /// says. Averages are over 16 384 Sobol points.
 ///
 /// ```
@@ -45,7 +45,7 @@ pub struct Average {
 /// ```
 ///
 /// # Errors
-/// [`Error::Length`] without models or when they predict different numbers of quantities, [`Error::Invalid`] as [`compare`].
+/// [`Error::Length`] without models or when they predict different numbers of quantities, [`Error::Invalid`] as [`compare()`].
 pub fn average(models: &[(Estimate, &Expectation)]) -> Result<Average> {
     let evidences: Vec<(f64, f64)> = models.iter().map(|(e, _)| (e.log_z, e.log_z_sd)).collect();
     let standings = compare(&evidences)?;

@@ -287,7 +287,7 @@ mod tests {
     /// Centres on and between teeth, with weights of both signs.
     fn centres() -> Vec<(f64, f64)> {
         (0..200)
-            .map(|i| f64::from(i))
+            .map(f64::from)
             .map(|i| ((0.7 * i).sin() * 6.0, (1.3 * i).cos()))
             .chain([(1.0, 2.0), (0.1, -1.0)])
             .collect()

@@ -7,7 +7,7 @@ use batchquad::{
     gp::{FitOptions, Order},
     kernel::SquaredExponential,
     linalg::Jitter,
-    measure::{Gaussian, Mixture},
+    measure::Gaussian,
     rng::{Purpose, Stream},
     select::{
         BatchRule, Cone, Fantasy, GonzalezPenalised, GonzalezPenalty, Lie, MIN_SEPARATION, Search, SoftMinimum,
@@ -161,7 +161,7 @@ proptest! {
         let nodes = scattered(d, 8, 0.2);
         let logs: Vec<f64> = nodes.rows().map(likelihood).collect();
         let kernel = SquaredExponential::new(0.8, (0..d).map(|a| 0.8 + 0.3 * a as f64).collect()).unwrap();
-        let measure: Mixture = Gaussian::standard(d).unwrap().into();
+        let measure = Gaussian::standard(d).unwrap().into();
         // The jitter keeps variances above 10⁻³, so that differences of their logarithms are not rounding.
         let belief = Surrogate::with_kernel(Model::WsabiL, measure, &nodes, &logs, kernel, Jitter { nugget: 1e-3, rungs: 0 }).unwrap();
         let (a, cones) = (Uncertainty::new(&belief), cones(d, k));

@@ -6,7 +6,7 @@ use crate::{design::InitialDesign, error::Result, points::Points};
 /// guessing when `these` failed and `others` have values. From `n` scrambled Sobol points; cost `n` times the number of points.
 ///
 /// # Errors
-/// [`Error::Length`] for points of different dimensions, [`Error::Invalid`] for `n = 0`.
+/// [`crate::Error::Length`] for points of different dimensions, [`crate::Error::Invalid`] for `n = 0`.
 pub fn mass_nearest(these: &Points, others: &Points, n: usize, seed: u64) -> Result<f64> {
     these.require_dim("other points", others.dim())?;
     let nearest = |u: &[f64], points: &Points| {

@@ -138,7 +138,8 @@ impl Posterior<'_> {
             let squared = squared(gp, points, &flat)?;
             covariance = Matrix::from_fn(count + 1, count + 1, |i, j| covariance.get(i, j) + 0.5 * squared.get(i, j));
         }
-        Ok(covariance)
+        // Products over blocks are symmetric but for rounding.
+        Ok(Matrix::from_fn(count + 1, count + 1, |i, j| 0.5 * (covariance.get(i, j) + covariance.get(j, i))))
     }
 }
 
@@ -155,9 +156,7 @@ fn linear(gp: &Gp, points: &Points, columns: &Matrix) -> Result<Matrix> {
     })?;
     gp.factor().half_solve(&mut explained);
     let known = transpose_mul(&explained, &explained);
-    Ok(Matrix::from_fn(columns.cols(), columns.cols(), |i, j| {
-        0.5 * (prior.get(i, j) + prior.get(j, i)) - known.get(i, j)
-    }))
+    Ok(Matrix::from_fn(columns.cols(), columns.cols(), |i, j| prior.get(i, j) - known.get(i, j)))
 }
 
 /// `Σₛₜ aₛ C(xₛ, xₜ)² bₜ` for all pairs of columns `a`, `b`. Cost: a solve a point.

@@ -92,6 +92,25 @@ impl Marginal {
 impl Report {
     /// The report of a run; `stop` is `None` while there is more to do.
     pub fn new(engine: &Engine, stop: Option<&Stop>, store: &Path) -> Result<Self> {
+        let mut report = Self::without_posterior(engine, stop, store)?;
+        if report.repairs.is_some() {
+            report.add_posterior(engine);
+        }
+        Ok(report)
+    }
+
+    /// What the belief says about the parameters; nothing where there is none.
+    fn add_posterior(&mut self, engine: &Engine) {
+        let Ok(posterior) = engine.posterior() else { return };
+        let all = posterior.marginals().and_then(|all| all.iter().map(Marginal::new).collect::<batchquad::Result<_>>());
+        self.posterior =
+            all.ok().map(|all: Vec<Marginal>| Ordered(engine.prior().names().iter().cloned().zip(all).collect()));
+        let draws = posterior.draws(posterior::DRAWS, engine.seed());
+        self.posterior_effective_samples = draws.ok().map(|draws| draws.effective());
+    }
+
+    /// The same for those who look at the posterior by themselves.
+    pub fn without_posterior(engine: &Engine, stop: Option<&Stop>, store: &Path) -> Result<Self> {
         let ledger = engine.ledger();
         let answers = || ledger.entries().filter_map(|entry| entry.answer.as_ref());
         let mut failures_by_kind: BTreeMap<String, usize> = BTreeMap::new();
@@ -107,11 +126,7 @@ impl Report {
             _ => engine.current().ok(),
         };
         let estimate = current.map(|c| c.estimate).filter(|e| e.log_z.is_finite());
-        let posterior = current.and_then(|_| engine.posterior().ok());
-        let marginals =
-            posterior.as_ref().and_then(|p| p.marginals().ok()?.iter().map(|m| Marginal::new(m).ok()).collect());
         let diagnosis = estimate.and_then(|_| diagnose(engine).ok());
-        let names = ledger.header().names();
         Ok(Self {
             log_z: estimate.map(|e| e.log_z),
             log_z_sd: estimate.map(|e| e.log_z_sd),
@@ -130,10 +145,8 @@ impl Report {
             conflicts: ledger.conflicts().map(|entry| entry.job.id.0).collect(),
             seconds_choosing: ledger.batches().iter().map(|asked| asked.seconds).sum(),
             seconds_evaluating: answers().map(|told| told.seconds).sum(),
-            posterior_effective_samples: posterior
-                .and_then(|p| p.draws(posterior::DRAWS, engine.seed()).ok())
-                .map(|draws| draws.effective()),
-            posterior: marginals.map(|m: Vec<Marginal>| Ordered(names.iter().cloned().zip(m).collect())),
+            posterior: None,
+            posterior_effective_samples: None,
             repairs: current.map(|c| c.believed.repairs),
             seed: engine.seed(),
             store: store.display().to_string(),

@@ -52,7 +52,7 @@ pub struct Verdict {
 /// The report as HTML.
 pub fn report(engine: &Engine, replay: &Replay, store: &Path, known: Option<f64>) -> Result<String> {
     let stop = standing(engine);
-    let mut report = Report::new(engine, stop.as_ref(), store)?;
+    let mut report = Report::without_posterior(engine, stop.as_ref(), store)?;
     report.known_log_z = known.or(report.known_log_z);
     let current = if report.log_z.is_some() { engine.current().ok() } else { None };
     let (posterior, no_posterior) = match current.map(|c| posterior::section(engine, c)) {

@@ -9,6 +9,7 @@ use batchquad::{
     journal::{Event, Told},
     types::Outcome,
 };
+use batchquad_plot::{Axis, Bars, Chart, Figure};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -127,6 +128,7 @@ pub fn run(plan: &Plan, workshop: &Workshop) -> Result<String> {
     output.csv("verdicts", &csv)?;
     output.summary(plan, seeds.end - seeds.start, &rows)?;
     output.table("table", "What the diagnostics said, by how far the truth was", &table(&rows))?;
+    output.figure("verdicts", &figure(&rows))?;
     Ok(output.said())
 }
 
@@ -166,4 +168,23 @@ fn table(rows: &[Row]) -> Table {
         table.push([r.error.into(), r.readings.to_string(), share(r.fine), share(r.look), share(r.do_not_trust)]);
     }
     table
+}
+
+/// What was said, side by side over how far the truth was.
+fn figure(rows: &[Row]) -> Figure {
+    let mut chart = Chart::new(
+        Axis::categories("error of log Z", rows.iter().map(|r| r.error)),
+        Axis::linear("share of readings").unit("%"),
+    )
+    .title("What the diagnostics said, by how far the truth was");
+    let said: [(&str, fn(&Row) -> usize); 3] =
+        [("fine", |r| r.fine), ("look", |r| r.look), ("do not trust", |r| r.do_not_trust)];
+    for (k, (name, count)) in said.into_iter().enumerate() {
+        let bar = |(i, r): (usize, &Row)| {
+            let left = i as f64 - 0.36 + 0.24 * k as f64;
+            (left, left + 0.24, 100.0 * count(r) as f64 / r.readings.max(1) as f64)
+        };
+        chart = chart.with(Bars::new(rows.iter().enumerate().map(bar)).named(name).colour(k));
+    }
+    Figure::new("Verdicts of the diagnostics against errors", chart).width(760.0).panel_height(300.0)
 }

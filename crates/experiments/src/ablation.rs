@@ -20,7 +20,7 @@ use crate::{
     runs::Workshop,
     stats::{Spread, mean},
     table::{Table, number, scientific},
-    trace::{Reading, reached_for_good},
+    trace::{Reading, evaluations_to},
 };
 
 /// Runs of each.
@@ -132,7 +132,7 @@ fn row(group: &Group, base: &Group) -> Row {
     let centre = mean(&ratios);
     let variance = mean(&ratios.iter().map(|r| (r - centre).powi(2)).collect::<Vec<_>>());
     let error = 2.0 * (variance / (ratios.len() as f64 - 1.0).max(1.0)).sqrt();
-    let needed: Vec<f64> = group.traces.iter().map(|t| reached_for_good(t, TOLERANCE, |r| Some(r.own))).collect();
+    let needed: Vec<f64> = group.traces.iter().map(|t| evaluations_to(t, TOLERANCE)).collect();
     let ends = group.traces.iter().filter_map(|t| t.last()).map(|r| r.own.distance());
     Row {
         problem: group.arm.problem.name().into(),

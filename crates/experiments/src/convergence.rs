@@ -13,7 +13,7 @@ use crate::{
     runs::Workshop,
     stats::{Spread, quantile},
     table::{Table, number, percent, scientific},
-    trace::{Judged, Reading, reached_for_good},
+    trace::{Judged, Reading, evaluations_to, reached_for_good},
 };
 
 /// Two percent.
@@ -73,6 +73,8 @@ pub struct Row {
     pub batch: usize,
     /// Evaluations to 2 % for good.
     pub needed: Spread,
+    /// Batches to the same.
+    pub needed_batches: Spread,
     /// How many runs got there.
     pub reached: usize,
     /// Of how many.
@@ -81,7 +83,7 @@ pub struct Row {
     pub ratio: Option<f64>,
     /// Whether that is within the bar for this batch size; absent where there is no bar or the smallest did not get there either.
     pub met: Option<bool>,
-    /// The median over runs of each run's own ratio, without those that never got there with either batch size.
+    /// The median of each run's own ratio over the runs that got there with both batch sizes, if these are more than half.
     pub paired_ratio: Option<f64>,
     /// The median |error| at the end.
     pub final_error: f64,
@@ -114,7 +116,7 @@ pub struct Efficiency {
     pub evaluations_over: Option<f64>,
     /// One over the other.
     pub ratio: Option<f64>,
-    /// The median over runs of each run's own ratio.
+    /// [`Row::paired_ratio`].
     pub paired_ratio: Option<f64>,
 }
 
@@ -142,7 +144,7 @@ pub fn efficiencies(rows: &[Row]) -> Vec<Efficiency> {
 
 /// Evaluations to 2 % for good, for each run.
 fn needed(group: &Group) -> Vec<f64> {
-    group.traces.iter().map(|t| reached_for_good(t, TOLERANCE, |r| Some(r.own))).collect()
+    group.traces.iter().map(|t| evaluations_to(t, TOLERANCE)).collect()
 }
 
 /// The group with the smallest batch of the same problem, variant and rule.
@@ -163,9 +165,11 @@ pub fn rows(groups: &[Group]) -> Vec<Row> {
 
 fn row(group: &Group, base: &Group) -> Row {
     let (own, first) = (needed(group), needed(base));
-    // Where neither got there, there is nothing to compare.
-    let both = own.iter().zip(&first).filter(|(a, b)| a.is_finite() || b.is_finite());
+    let reached = group.traces.iter().map(|t| reached_for_good(t, TOLERANCE, |r| Some(r.own)));
+    let batches: Vec<f64> = reached.map(|r| r.map_or(f64::INFINITY, |r| r.batches as f64)).collect();
+    let both = own.iter().zip(&first).filter(|(a, b)| a.is_finite() && b.is_finite());
     let pairs: Vec<f64> = both.map(|(a, b)| a / b).collect();
+    let paired = if 2 * pairs.len() > own.len() { quantile(&pairs, 0.5) } else { f64::NAN };
     let end = |judged: fn(&Reading) -> Option<Judged>| {
         let ends = group.traces.iter().filter_map(|t| t.last());
         let errors: Vec<f64> = ends.map(|r| judged(r).map_or(f64::INFINITY, |j| j.distance())).collect();
@@ -182,11 +186,12 @@ fn row(group: &Group, base: &Group) -> Row {
         rule: group.arm.rule(),
         batch,
         needed: Spread::of(&own),
+        needed_batches: Spread::of(&batches),
         reached: own.iter().filter(|n| n.is_finite()).count(),
         runs: own.len(),
         ratio: finite(ratio),
         met: BARS.iter().find(|b| b.0 == batch && !ratio.is_nan()).map(|b| ratio <= b.1),
-        paired_ratio: finite(quantile(&pairs, 0.5)),
+        paired_ratio: finite(paired),
         final_error: end(|r| Some(r.own)),
         final_error_moments: end(|r| r.moments),
         coverage: Coverage::of(designed().map(|r| &r.own)),
@@ -222,6 +227,7 @@ pub fn table(rows: &[Row]) -> Table {
         "25 %",
         "median",
         "75 %",
+        "batches",
         "ratio",
         "paired",
         "bar",
@@ -244,6 +250,7 @@ pub fn table(rows: &[Row]) -> Table {
             number(r.needed.p25, 0),
             number(r.needed.median, 0),
             number(r.needed.p75, 0),
+            number(r.needed_batches.median, 0),
             number(r.ratio, 2),
             number(r.paired_ratio, 2),
             verdict.into(),

@@ -9,7 +9,7 @@ use resvg::{
 };
 
 /// Pixels for each unit of the document: sharp on screens of high density.
-const SCALE: f32 = 2.0;
+const SCALE: f32 = 1.5;
 
 fn fonts() -> Arc<Database> {
     static FONTS: OnceLock<Arc<Database>> = OnceLock::new();
@@ -53,11 +53,11 @@ mod tests {
         };
         let dark = |text: &str| {
             let picture = Pixmap::decode_png(&render(&page(text)).unwrap()).unwrap();
-            assert_eq!((picture.width(), picture.height()), (120, 40));
+            assert_eq!((picture.width(), picture.height()), (90, 30));
             picture.pixels().iter().filter(|p| p.red() < 128).count()
         };
         assert_eq!(dark(""), 0);
-        assert!(dark("|Δ log Z|") > 50);
+        assert!(dark("|Δ log Z|") > 30);
         assert!(render("no figure").is_err());
     }
 }

@@ -11,19 +11,21 @@ const END: &str = "<!-- end -->";
 
 const BEGIN: &str = "<!-- table: ";
 
-/// The page with every place filled by `table`, which is asked for `EXPERIMENT/NAME`.
+/// The page with every place filled by `table`, which is asked for `EXPERIMENT/NAME`; where it has none, the place stays as it is.
 ///
 /// # Errors
-/// When a place is not closed, or as `table`.
-pub fn filled(page: &str, mut table: impl FnMut(&str) -> Result<String>) -> Result<String> {
+/// When a place is not closed.
+pub fn filled(page: &str, mut table: impl FnMut(&str) -> Option<String>) -> Result<String> {
     let mut out = String::new();
     let mut lines = page.lines();
     while let Some(line) = lines.next() {
-        out += line;
-        out.push('\n');
-        if let Some(name) = line.strip_prefix(BEGIN).and_then(|rest| rest.strip_suffix(" -->")) {
-            lines.by_ref().find(|l| *l == END).with_context(|| format!("the place for {name} has no {END:?}"))?;
-            out += &format!("\n{}\n{END}\n", table(name)?);
+        out += &format!("{line}\n");
+        let Some(name) = line.strip_prefix(BEGIN).and_then(|rest| rest.strip_suffix(" -->")) else { continue };
+        let rest = lines.clone();
+        lines.by_ref().find(|l| *l == END).with_context(|| format!("the place for {name} has no {END:?}"))?;
+        match table(name) {
+            Some(table) => out += &format!("\n{table}\n{END}\n"),
+            None => lines = rest,
         }
     }
     Ok(out)
@@ -32,7 +34,7 @@ pub fn filled(page: &str, mut table: impl FnMut(&str) -> Result<String>) -> Resu
 /// Copies all figures below `out` to `figures` and fills the places of `page`.
 ///
 /// # Errors
-/// When a file is missing or cannot be written.
+/// When a figure cannot be copied or the page cannot be read, filled or written.
 pub fn run(out: &Path, page: &Path, figures: &Path) -> Result<()> {
     fs::create_dir_all(figures).with_context(|| format!("creating {}", figures.display()))?;
     let entries = fs::read_dir(out).with_context(|| format!("reading {}", out.display()))?;
@@ -50,7 +52,8 @@ pub fn run(out: &Path, page: &Path, figures: &Path) -> Result<()> {
     let text = fs::read_to_string(page).with_context(|| format!("reading {}", page.display()))?;
     let table = |name: &str| {
         let path = out.join(format!("{name}.md"));
-        fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))
+        let found = fs::read_to_string(&path);
+        found.inspect_err(|_| eprintln!("{} is not there: its place is left as it is", path.display())).ok()
     };
     write(page, filled(&text, table)?.as_bytes())
 }
@@ -62,9 +65,10 @@ mod tests {
     #[test]
     fn places_are_filled_and_can_be_filled_again() {
         let page = "a\n<!-- table: zoo/table -->\nold\n<!-- end -->\nb\n";
-        let new = filled(page, |name| Ok(format!("| {name} |\n"))).unwrap();
+        let new = filled(page, |name| Some(format!("| {name} |\n"))).unwrap();
         assert_eq!(new, "a\n<!-- table: zoo/table -->\n\n| zoo/table |\n\n<!-- end -->\nb\n");
-        assert_eq!(filled(&new, |name| Ok(format!("| {name} |\n"))).unwrap(), new);
-        assert!(filled("<!-- table: zoo/table -->\n", |_| Ok(String::new())).is_err());
+        assert_eq!(filled(&new, |name| Some(format!("| {name} |\n"))).unwrap(), new);
+        assert_eq!(filled(page, |_| None).unwrap(), page);
+        assert!(filled("<!-- table: zoo/table -->\n", |_| None).is_err());
     }
 }

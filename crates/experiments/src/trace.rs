@@ -121,10 +121,19 @@ fn read(engine: &Engine, log_z: f64) -> Result<Option<Reading>> {
     }))
 }
 
-/// The evaluations after which the error is below `tolerance` and stays there to the end; infinite if that never happens.
+/// The first reading whose error is below `tolerance` and after which it stays there to the end; none if that never happens.
 #[must_use]
-pub fn reached_for_good(readings: &[Reading], tolerance: f64, judged: impl Fn(&Reading) -> Option<Judged>) -> f64 {
+pub fn reached_for_good(
+    readings: &[Reading],
+    tolerance: f64,
+    judged: impl Fn(&Reading) -> Option<Judged>,
+) -> Option<&Reading> {
     let outside = |r: &Reading| judged(r).is_none_or(|j| j.distance() > tolerance);
-    let first = readings.iter().rposition(outside).map_or(0, |last| last + 1);
-    readings.get(first).map_or(f64::INFINITY, |r| r.evaluations as f64)
+    readings.get(readings.iter().rposition(outside).map_or(0, |last| last + 1))
+}
+
+/// The evaluations that this took; infinite if it never happened.
+#[must_use]
+pub fn evaluations_to(readings: &[Reading], tolerance: f64) -> f64 {
+    reached_for_good(readings, tolerance, |r| Some(r.own)).map_or(f64::INFINITY, |r| r.evaluations as f64)
 }

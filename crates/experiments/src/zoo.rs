@@ -88,7 +88,7 @@ fn figure(trials: &[Trial], evaluations: usize) -> Figure {
         .title(format!("After {evaluations} evaluations: medians and quartiles over runs, at least {FLOOR:e}"));
     for (k, method) in Method::ALL.into_iter().enumerate() {
         let look = method.look();
-        let aside = (k as f64 - 0.5 * (Method::ALL.len() - 1) as f64) * 0.1;
+        let aside = (k as f64 - 0.5 * (Method::ALL.len() - 1) as f64) * 0.08;
         let mut bars = Vec::new();
         for (i, problem) in problems.iter().enumerate() {
             let Some(t) = trials.iter().find(|t| t.problem == *problem && t.method == method) else { continue };

@@ -14,7 +14,7 @@ use experiments::{
     plan::Plan,
     problems::Choice,
     runs::{Task, Workshop},
-    trace::{Judged, Reading, Spec, reached_for_good, trace},
+    trace::{Judged, Reading, Spec, evaluations_to, reached_for_good, trace},
 };
 
 fn plan() -> Plan {
@@ -106,9 +106,14 @@ fn reaching_is_not_keeping() {
     };
     let run = [(4, Some(1.0)), (8, Some(0.01)), (12, None), (16, Some(-0.01)), (20, Some(0.0))];
     let readings: Vec<Reading> = run.iter().map(|&(n, e)| reading(n, e)).collect();
-    assert_eq!(reached_for_good(&readings, 0.02, |r| Some(r.own)), 16.0);
-    assert_eq!(reached_for_good(&readings, 2.0, |r| Some(r.own)), 16.0);
-    assert_eq!(reached_for_good(&readings[..3], 0.02, |r| Some(r.own)), f64::INFINITY);
-    assert_eq!(reached_for_good(&readings, 0.02, |r| r.moments), f64::INFINITY);
-    assert_eq!(reached_for_good(&readings[3..], 0.02, |r| Some(r.own)), 16.0);
+    let reached = |readings: &[Reading], tolerance: f64| {
+        reached_for_good(readings, tolerance, |r| Some(r.own)).map(|r| r.evaluations)
+    };
+    assert_eq!(reached(&readings, 0.02), Some(16));
+    assert_eq!(reached(&readings, 2.0), Some(16));
+    assert_eq!(reached(&readings[..3], 0.02), None);
+    assert_eq!(reached(&readings[3..], 0.02), Some(16));
+    assert_eq!(reached_for_good(&readings, 0.02, |r| r.moments), None);
+    assert_eq!(evaluations_to(&readings, 0.02), 16.0);
+    assert_eq!(evaluations_to(&readings[..3], 0.02), f64::INFINITY);
 }

@@ -7,7 +7,12 @@ pub use classical::{Classical, Spec, classical};
 use std::{fmt::Write, ops::Range};
 
 use anyhow::Result;
-use batchquad::{Settings, select::BatchRule, settings::Reference, warp::Model};
+use batchquad::{
+    Settings,
+    select::BatchRule,
+    settings::{KernelChoice, Reference},
+    warp::Model,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -33,13 +38,13 @@ pub enum Method {
     Classical(Classical),
     /// A run of the library against the prior, as in the paper.
     Quadrature(Model, BatchRule),
-    /// A run of the library as it is by default: WSABI-L against a measure that follows the posterior.
-    Default,
+    /// A run of the library as it is by default, WSABI-L against a measure that follows the posterior, with this kernel.
+    Default(KernelChoice),
 }
 
 impl Method {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Classical(Classical::Laplace),
         Self::Classical(Classical::IteratedLaplace),
         Self::Classical(Classical::MonteCarlo),
@@ -48,7 +53,8 @@ impl Method {
         Self::Quadrature(Model::WsabiL, BatchRule::KrigingBeliever),
         Self::Quadrature(Model::WsabiL, BatchRule::LocalPenalisation),
         Self::Quadrature(Model::WsabiM, BatchRule::KrigingBeliever),
-        Self::Default,
+        Self::Default(KernelChoice::Isotropic),
+        Self::Default(KernelChoice::Ard),
     ];
 
     /// What it is called.
@@ -63,11 +69,12 @@ impl Method {
             Self::Quadrature(Model::WsabiL, BatchRule::LocalPenalisation) => "WSABI-L (penalised)",
             Self::Quadrature(Model::WsabiL, _) => "WSABI-L",
             Self::Quadrature(Model::WsabiM, _) => "WSABI-M",
-            Self::Default => "batchquad",
+            Self::Default(KernelChoice::Isotropic) => "batchquad",
+            Self::Default(KernelChoice::Ard) => "batchquad (ARD)",
         }
     }
 
-    /// Its look in figures; the two rules of WSABI-L share a colour.
+    /// Its look in figures; kinds of one method share a colour.
     #[must_use]
     pub fn look(self) -> Look {
         match self {
@@ -78,8 +85,9 @@ impl Method {
             Self::Quadrature(Model::Plain, _) => Look::numbered(4),
             Self::Quadrature(Model::WsabiL, BatchRule::LocalPenalisation) => Look { colour: 5, shape: 1 },
             Self::Quadrature(Model::WsabiL, _) => Look { colour: 5, shape: 0 },
-            Self::Quadrature(Model::WsabiM, _) => Look::numbered(6),
-            Self::Default => Look { colour: 5, shape: 2 },
+            Self::Quadrature(Model::WsabiM, _) => Look { colour: 4, shape: 1 },
+            Self::Default(KernelChoice::Isotropic) => Look { colour: 6, shape: 0 },
+            Self::Default(KernelChoice::Ard) => Look { colour: 6, shape: 2 },
         }
     }
 
@@ -93,7 +101,7 @@ impl Method {
             Self::Quadrature(surrogate, batch_rule) => {
                 Settings { surrogate, batch_rule, reference: Reference::Prior, ..settings }
             }
-            Self::Default => settings,
+            Self::Default(kernel) => Settings { kernel, ..settings },
         };
         Some(Arm { problem, variant: self.name().into(), settings })
     }
@@ -177,7 +185,7 @@ pub fn make(
     let trial = |(problem, method)| {
         let runs = match method {
             Method::Classical(_) => samples.by_ref().take(runs).collect(),
-            Method::Quadrature(..) | Method::Default => {
+            Method::Quadrature(..) | Method::Default(_) => {
                 let traces = groups.next().map(|g| g.traces).unwrap_or_default();
                 traces.iter().map(|t| t.iter().map(Sample::from).collect()).collect()
             }

@@ -45,6 +45,17 @@ impl Estimate {
         };
         Self { log_z, log_z_sd, scale, mean, variance, clamped }
     }
+
+    /// The same with a further standard deviation of the mean, in units of `e^scale`, that is independent of the variance so far.
+    #[must_use]
+    pub fn widened(self, further: f64) -> Self {
+        if self.log_z_sd.is_infinite() {
+            return self;
+        }
+        // `V/E²` again, without squares of a mean that may underflow.
+        let relative = self.log_z_sd.powi(2).exp_m1() + (further / self.mean).powi(2);
+        Self { log_z_sd: relative.ln_1p().sqrt(), variance: self.variance + further * further, ..self }
+    }
 }
 
 /// Plain: `E = zᵀw`, `V = ∬k − zᵀK⁻¹z`. Cost: `n²`.

@@ -37,6 +37,7 @@ mod pairs;
 pub mod points;
 pub mod posterior;
 pub mod prior;
+pub mod residuals;
 pub mod rng;
 pub mod run;
 pub mod select;

@@ -17,7 +17,7 @@ use faer::{
 
 use crate::{
     error::{Error, Result},
-    triangular::{SMALL, System, invert_in_place, solve_many, solve_one, solve_one_transposed},
+    triangular::{SMALL, System, inverse_diagonal, invert_in_place, solve_many, solve_one, solve_one_transposed},
 };
 
 /// A dense matrix of `f64`, stored column by column.
@@ -360,6 +360,12 @@ impl Factor {
     #[must_use]
     pub fn inverse_lower(&self) -> Matrix {
         self.clone().into_inverse_lower()
+    }
+
+    /// The diagonal of `K⁻¹`. Cost: `n³/3`.
+    #[must_use]
+    pub fn inverse_diagonal(&self) -> Vec<f64> {
+        inverse_diagonal(self.len(), &self.lower.data)
     }
 
     /// [`Factor::inverse_lower`] in the memory of the factor.

@@ -9,7 +9,7 @@ const ROWS: [&[&str]; 12] = [
     &["linalg", "triangular", "simd", "pairs", "optim", "rng"],
     &["kernel", "measure", "prior", "warp", "jets", "frame"],
     &["design", "embed", "gp", "laplace", "bq"],
-    &["estimate", "surrogate"],
+    &["estimate", "residuals", "surrogate"],
     &["acquire", "posterior", "compare"],
     &["select"],
     &["settings", "nodes"],

@@ -29,7 +29,7 @@ pub const RUNS: u64 = 40;
 /// Batches are large here, because there the rules matter most.
 const BATCH: usize = 16;
 
-/// The problem of the paper that the issue is about, and one in which batches cost something.
+/// The mixtures of the paper, and a problem in which batches cost something.
 const PROBLEMS: [Choice; 2] = [Choice::Mixture, Choice::GpEvidence];
 
 /// Large enough that it never applies.

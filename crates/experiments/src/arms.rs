@@ -80,7 +80,7 @@ pub fn make(label: &str, arms: &[Arm], seeds: Range<u64>, workshop: &Workshop) -
 /// None in practice: memory is written to.
 pub fn to_csv(groups: &[Group], first_seed: u64) -> Result<String> {
     let mut csv = String::from(
-        "problem,variant,rule,batch,seed,batches,evaluations,initial,error,sd,error_m,sd_m,sigma2,lengthscale,fallbacks\n",
+        "problem,variant,rule,batch,seed,batches,evaluations,initial,error,sd,sd_model,error_m,sd_m,sigma2,lengthscale,fallbacks\n",
     );
     let cell = |v: Option<f64>| v.map_or(String::new(), |v| format!("{v:?}"));
     for Group { arm, traces } in groups {
@@ -88,7 +88,7 @@ pub fn to_csv(groups: &[Group], first_seed: u64) -> Result<String> {
         for (seed, readings) in (first_seed..).zip(traces) {
             for r in readings {
                 let moments = r.moments.unwrap_or(Judged { error: None, sd: None });
-                let judged = [r.own.error, r.own.sd, moments.error, moments.sd].map(cell).join(",");
+                let judged = [r.own.error, r.own.sd, r.model.sd, moments.error, moments.sd].map(cell).join(",");
                 write!(csv, "{problem},{},{rule},{batch},{seed},{},{}", arm.variant, r.batches, r.evaluations)?;
                 writeln!(csv, ",{},{judged},{:?},{:?},{}", r.initial, r.sigma2, r.lengthscale, r.fallbacks)?;
             }

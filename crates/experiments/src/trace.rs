@@ -59,8 +59,10 @@ pub struct Reading {
     pub evaluations: usize,
     /// Whether the initial design was still under way.
     pub initial: bool,
-    /// The estimate of the run's own surrogate.
+    /// The estimate with the error bar that the library states.
     pub own: Judged,
+    /// The same with the error bar of the model alone.
+    pub model: Judged,
     /// The exact moments of the square-root model; absent for a plain one.
     pub moments: Option<Judged>,
     /// The kernel's variance.
@@ -107,13 +109,15 @@ fn read(engine: &Engine, log_z: f64) -> Result<Option<Reading>> {
         Model::Plain => None,
         _ => Some(Judged::new(&current.surrogate.estimate_as(Model::WsabiM)?, log_z)),
     };
+    let own = Judged::new(&current.estimate, log_z);
     let lengthscales = &current.believed.lengthscales;
     let evaluations = engine.ledger().entries().len();
     Ok(Some(Reading {
         batches: engine.ledger().batches().len(),
         evaluations,
         initial: evaluations < engine.initial_size(),
-        own: Judged::new(&current.estimate, log_z),
+        own,
+        model: Judged { sd: Some(current.model_sd).filter(|v| v.is_finite()), ..own },
         moments,
         sigma2: current.believed.sigma2,
         lengthscale: (lengthscales.iter().map(|l| l.ln()).sum::<f64>() / lengthscales.len() as f64).exp(),

@@ -99,6 +99,7 @@ fn reaching_is_not_keeping() {
         evaluations,
         initial: false,
         own: Judged { error, sd: Some(1.0) },
+        model: Judged { error, sd: Some(1.0) },
         moments: None,
         sigma2: 1.0,
         lengthscale: 1.0,

@@ -14,12 +14,11 @@
 
 mod findings;
 mod forecast;
-mod residuals;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::{forecast::Forecast, residuals::Residual};
-use crate::{engine::Engine, error::Result};
+pub use self::forecast::Forecast;
+use crate::{engine::Engine, error::Result, residuals::Residual};
 
 /// How much something matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -98,15 +97,14 @@ impl Diagnosis {
     }
 }
 
-/// Looks at a run from all sides. Cost: `2n³/3` for the residuals, about ten factorisations for the forecasts.
+/// Looks at a run from all sides. Cost: about ten factorisations for the forecasts.
 ///
 /// # Errors
 /// As [`Engine::current`].
 pub fn diagnose(engine: &Engine) -> Result<Diagnosis> {
     let current = engine.current()?;
-    let residuals = residuals::leave_one_out(&current.surrogate);
     let (forecasts, forecast_stride) = forecast::forecasts(engine)?;
-    let findings = findings::all(engine, current, &residuals, &forecasts)?;
+    let findings = findings::all(engine, current, &forecasts)?;
     let verdict = findings.iter().map(|f| f.level).max().unwrap_or(Level::Fine);
-    Ok(Diagnosis { verdict, findings, residuals, forecasts, forecast_stride })
+    Ok(Diagnosis { verdict, findings, residuals: current.residuals.clone(), forecasts, forecast_stride })
 }

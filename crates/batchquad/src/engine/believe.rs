@@ -14,6 +14,7 @@ use crate::{
     points::Points,
     posterior::closed_moments,
     prior::normal,
+    residuals::{jackknife, leave_one_out},
     settings::{Reference, Settings},
     surrogate::Surrogate,
     warp::Model,
@@ -54,7 +55,9 @@ pub(super) fn believe(
         None => data.search(last)?,
     };
     let Found { surrogate, place, searched, at_bound } = found;
-    let estimate = surrogate.estimate()?;
+    let model = surrogate.estimate()?;
+    let residuals = leave_one_out(&surrogate);
+    let estimate = model.widened(jackknife(&surrogate, &residuals)?);
     let (kernel, factor) = (surrogate.gp().kernel(), surrogate.gp().factor());
     let believed = Believed {
         values: values.len(),
@@ -68,13 +71,13 @@ pub(super) fn believe(
         repairs: Repairs {
             jitter_rungs: factor.repairs(),
             largest_jitter: factor.largest_jitter() / kernel.sigma2(),
-            clamped_variance: estimate.clamped,
+            clamped_variance: model.clamped,
             lengthscale_at_bound: at_bound,
             merged_values: merged,
             contradictory_nodes: contradictory,
         },
     };
-    Ok(Current { surrogate, estimate, believed })
+    Ok(Current { surrogate, estimate, model_sd: model.log_z_sd, residuals, believed })
 }
 
 /// The belief with the frame and the hyperparameters of an earlier one.

@@ -21,6 +21,7 @@ use crate::{
     points::Points,
     posterior::{Posterior, mass_nearest},
     prior::Prior,
+    residuals::Residual,
     rng::job_seed,
     settings::{OnFailure, Settings, initial_size},
     surrogate::Surrogate,
@@ -32,8 +33,12 @@ use crate::{
 pub struct Current {
     /// The belief about the integrand, in the coordinates of its frame.
     pub surrogate: Surrogate,
-    /// The belief about the evidence.
+    /// The belief about the evidence: the model's mean, with its variance and the jackknife's.
     pub estimate: Estimate,
+    /// The standard deviation of `log Z` by the model alone.
+    pub model_sd: f64,
+    /// How each value is predicted from all the others, in the order of the surrogate's nodes.
+    pub residuals: Vec<Residual>,
     /// Hyperparameters and repairs.
     pub believed: Believed,
 }

@@ -46,6 +46,26 @@ macro_rules! layer {
     };
 }
 
+macro_rules! markers {
+    ($type:ident) => {
+        impl $type {
+            /// What hovering over each marker shows, instead of its numbers.
+            #[must_use]
+            pub fn tips<T: Into<String>>(mut self, tips: impl IntoIterator<Item = T>) -> Self {
+                self.tips = tips.into_iter().map(Into::into).collect();
+                self
+            }
+
+            /// With markers of this shape.
+            #[must_use]
+            pub fn marker(mut self, marker: Marker) -> Self {
+                self.style.marker = marker;
+                self
+            }
+        }
+    };
+}
+
 /// Points joined by straight lines; a point that cannot be shown breaks it.
 #[derive(Debug, Clone)]
 pub struct Line {
@@ -123,6 +143,7 @@ pub struct Points {
     pub(crate) style: Style,
 }
 layer!(Points);
+markers!(Points);
 
 impl Points {
     /// Markers at `(x, y)`.
@@ -136,20 +157,6 @@ impl Points {
     #[must_use]
     pub fn cloud(mut self) -> Self {
         self.cloud = true;
-        self
-    }
-
-    /// What hovering over each shows, instead of the coordinates.
-    #[must_use]
-    pub fn tips<T: Into<String>>(mut self, tips: impl IntoIterator<Item = T>) -> Self {
-        self.tips = tips.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Of this shape.
-    #[must_use]
-    pub fn marker(mut self, marker: Marker) -> Self {
-        self.style.marker = marker;
         self
     }
 
@@ -172,6 +179,7 @@ pub struct Errors {
     pub(crate) style: Style,
 }
 layer!(Errors);
+markers!(Errors);
 
 impl Errors {
     /// Bars from `low` to `high` with a marker at `value`, from `(at, low, value, high)`; `at` is on the horizontal axis.
@@ -185,20 +193,6 @@ impl Errors {
     #[must_use]
     pub fn horizontal(mut self) -> Self {
         self.horizontal = true;
-        self
-    }
-
-    /// What hovering over each shows, instead of the numbers.
-    #[must_use]
-    pub fn tips<T: Into<String>>(mut self, tips: impl IntoIterator<Item = T>) -> Self {
-        self.tips = tips.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// With a marker of this shape.
-    #[must_use]
-    pub fn marker(mut self, marker: Marker) -> Self {
-        self.style.marker = marker;
         self
     }
 }

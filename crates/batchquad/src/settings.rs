@@ -17,9 +17,9 @@ use crate::{
 #[serde(rename_all = "kebab-case")]
 pub enum KernelChoice {
     /// Squared exponential with one lengthscale for all latent coordinates, as in the paper.
-    #[default]
     Isotropic,
     /// Squared exponential with a lengthscale for each.
+    #[default]
     Ard,
 }
 

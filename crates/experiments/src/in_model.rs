@@ -1,11 +1,7 @@
 //! Integrands that the model could have drawn, with hyperparameters known and fitted.
 
 use anyhow::Result;
-use batchquad::{
-    Settings,
-    select::BatchRule,
-    settings::{KernelChoice, KnownKernel},
-};
+use batchquad::{Settings, select::BatchRule, settings::KnownKernel};
 
 use crate::{
     arms::Arm,
@@ -36,7 +32,7 @@ pub fn arms(plan: &Plan) -> Vec<Arm> {
     for problem in [Choice::InModel, Choice::InModelPositive] {
         let mean = draw_mean(problem == Choice::InModelPositive);
         let known = KnownKernel { log_sigma2: (1.0 + mean * mean).ln(), lengthscales: vec![DRAW_LENGTHSCALE; 2] };
-        let settings = Settings { kernel: KernelChoice::Isotropic, known_kernel: Some(known), ..plan.settings.clone() };
+        let settings = Settings { known_kernel: Some(known), ..plan.settings.clone() };
         let told = Plan { settings, ..plan.clone() };
         arms.extend(convergence::grid(problem, "known", &RULES, &BATCHES, &told));
         arms.extend(convergence::grid(problem, "fitted", &RULES, &BATCHES, plan));

@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use batchquad::{Settings, settings::Reference};
+use batchquad::{
+    Settings,
+    settings::{KernelChoice, Reference},
+};
 
 /// Runs, seeds and settings, as given on the command line.
 #[derive(Debug, Clone, Default)]
@@ -30,9 +33,10 @@ impl Plan {
         self.budget.unwrap_or(usual)
     }
 
-    /// The same against the prior: the paper's way.
+    /// The same against the prior and with one lengthscale: the paper's way.
     #[must_use]
     pub fn as_in_the_paper(&self) -> Self {
-        Self { settings: Settings { reference: Reference::Prior, ..self.settings.clone() }, ..self.clone() }
+        let (reference, kernel) = (Reference::Prior, KernelChoice::Isotropic);
+        Self { settings: Settings { reference, kernel, ..self.settings.clone() }, ..self.clone() }
     }
 }

@@ -7,12 +7,7 @@ pub use classical::{Classical, Spec, classical};
 use std::{fmt::Write, ops::Range};
 
 use anyhow::Result;
-use batchquad::{
-    Settings,
-    select::BatchRule,
-    settings::{KernelChoice, Reference},
-    warp::Model,
-};
+use batchquad::{Settings, select::BatchRule, settings::KernelChoice, warp::Model};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -36,7 +31,7 @@ pub const RUNS: u64 = 20;
 pub enum Method {
     /// One that is not a quadrature by Gaussian process.
     Classical(Classical),
-    /// A run of the library against the prior, as in the paper.
+    /// A run of the library against the prior and with one lengthscale, as in the paper.
     Quadrature(Model, BatchRule),
     /// A run of the library as it is by default, WSABI-L against a measure that follows the posterior, with this kernel.
     Default(KernelChoice),
@@ -53,8 +48,8 @@ impl Method {
         Self::Quadrature(Model::WsabiL, BatchRule::KrigingBeliever),
         Self::Quadrature(Model::WsabiL, BatchRule::LocalPenalisation),
         Self::Quadrature(Model::WsabiM, BatchRule::KrigingBeliever),
-        Self::Default(KernelChoice::Isotropic),
         Self::Default(KernelChoice::Ard),
+        Self::Default(KernelChoice::Isotropic),
     ];
 
     /// What it is called.
@@ -69,8 +64,8 @@ impl Method {
             Self::Quadrature(Model::WsabiL, BatchRule::LocalPenalisation) => "WSABI-L (penalised)",
             Self::Quadrature(Model::WsabiL, _) => "WSABI-L",
             Self::Quadrature(Model::WsabiM, _) => "WSABI-M",
-            Self::Default(KernelChoice::Isotropic) => "batchquad",
-            Self::Default(KernelChoice::Ard) => "batchquad (ARD)",
+            Self::Default(KernelChoice::Ard) => "batchquad",
+            Self::Default(KernelChoice::Isotropic) => "batchquad (isotropic)",
         }
     }
 
@@ -86,8 +81,8 @@ impl Method {
             Self::Quadrature(Model::WsabiL, BatchRule::LocalPenalisation) => Look { colour: 5, shape: 1 },
             Self::Quadrature(Model::WsabiL, _) => Look { colour: 5, shape: 0 },
             Self::Quadrature(Model::WsabiM, _) => Look { colour: 4, shape: 1 },
-            Self::Default(KernelChoice::Isotropic) => Look { colour: 6, shape: 0 },
-            Self::Default(KernelChoice::Ard) => Look { colour: 6, shape: 2 },
+            Self::Default(KernelChoice::Ard) => Look { colour: 6, shape: 0 },
+            Self::Default(KernelChoice::Isotropic) => Look { colour: 6, shape: 2 },
         }
     }
 
@@ -95,13 +90,12 @@ impl Method {
     #[must_use]
     pub fn arm(self, problem: Choice, plan: &Plan) -> Option<Arm> {
         let max_evaluations = plan.budget(CHECKPOINTS[CHECKPOINTS.len() - 1]);
-        let settings = Settings { max_evaluations, ..plan.settings.clone() };
         let settings = match self {
             Self::Classical(_) => return None,
             Self::Quadrature(surrogate, batch_rule) => {
-                Settings { surrogate, batch_rule, reference: Reference::Prior, ..settings }
+                Settings { surrogate, batch_rule, max_evaluations, ..plan.as_in_the_paper().settings }
             }
-            Self::Default(kernel) => Settings { kernel, ..settings },
+            Self::Default(kernel) => Settings { kernel, max_evaluations, ..plan.settings.clone() },
         };
         Some(Arm { problem, variant: self.name().into(), settings })
     }

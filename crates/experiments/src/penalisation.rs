@@ -46,7 +46,7 @@ pub fn penalised() -> Result<Penalised> {
     let measure = Gaussian::standard(1)?.into();
     let belief = Surrogate::with_kernel(Model::WsabiL, measure, &nodes, &log_values, kernel, Jitter::default())?;
     let acquisition = Uncertainty::new(&belief);
-    let constants = Penalisation::default();
+    let constants = Penalisation::PAPER;
     let batch = BatchRule::LocalPenalisation.select(&belief, &Points::new(1, vec![])?, 3, Search::default())?;
     let chosen = batch.points.as_slice().to_vec();
     let mut cones = Vec::new();

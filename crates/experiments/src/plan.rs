@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use batchquad::{
     Settings,
+    select::Penalisation,
     settings::{KernelChoice, Reference},
 };
 
@@ -33,10 +34,15 @@ impl Plan {
         self.budget.unwrap_or(usual)
     }
 
-    /// The same against the prior and with one lengthscale: the paper's way.
+    /// The same against the prior, with one lengthscale and with the paper's cones.
     #[must_use]
     pub fn as_in_the_paper(&self) -> Self {
-        let (reference, kernel) = (Reference::Prior, KernelChoice::Isotropic);
-        Self { settings: Settings { reference, kernel, ..self.settings.clone() }, ..self.clone() }
+        let settings = Settings {
+            reference: Reference::Prior,
+            kernel: KernelChoice::Isotropic,
+            penalisation: Penalisation::PAPER,
+            ..self.settings.clone()
+        };
+        Self { settings, ..self.clone() }
     }
 }

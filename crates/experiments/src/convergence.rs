@@ -275,7 +275,7 @@ pub fn run(name: &str, arms: &[Arm], usual: u64, plan: &Plan, workshop: &Worksho
     output.csv("readings", &to_csv(&groups, seeds.start)?)?;
     let results = serde_json::json!({ "arms": rows, "batch_efficiency": efficiencies(&rows) });
     output.summary(plan, seeds.end - seeds.start, &results)?;
-    let title = "Evaluations to within 2 % of Z for good, by batch size and rule; coverage of WSABI-L's error bars";
+    let title = "Evaluations to within 2 % of Z for good, by batch size and rule; coverage of the stated error bars";
     output.table("table", title, &table(&rows))?;
     for (file, figure) in crate::figures::convergence(&rows) {
         output.figure(&file, &figure)?;

@@ -31,20 +31,21 @@ pub fn filled(page: &str, mut table: impl FnMut(&str) -> Option<String>) -> Resu
     Ok(out)
 }
 
-/// Copies all figures below `out` to `figures` and fills the places of `page`.
+/// Copies all figures below `out` to `figures`, a directory for each experiment, and fills the places of `page`.
 ///
 /// # Errors
 /// When a figure cannot be copied or the page cannot be read, filled or written.
 pub fn run(out: &Path, page: &Path, figures: &Path) -> Result<()> {
-    fs::create_dir_all(figures).with_context(|| format!("creating {}", figures.display()))?;
     let entries = fs::read_dir(out).with_context(|| format!("reading {}", out.display()))?;
     for experiment in entries.collect::<Result<Vec<_>, _>>()? {
         if !experiment.path().is_dir() {
             continue;
         }
+        let to = figures.join(experiment.file_name());
         for file in fs::read_dir(experiment.path())?.collect::<Result<Vec<_>, _>>()? {
             if file.path().extension().is_some_and(|e| e == "svg" || e == "png") {
-                fs::copy(file.path(), figures.join(file.file_name()))
+                fs::create_dir_all(&to).with_context(|| format!("creating {}", to.display()))?;
+                fs::copy(file.path(), to.join(file.file_name()))
                     .with_context(|| format!("copying {}", file.path().display()))?;
             }
         }

@@ -50,7 +50,7 @@ fn variants(problem: Choice, plan: &Plan) -> Result<Vec<(String, usize, Settings
         all.push((name, base, settings));
     };
     vary("against the prior".into(), 0, &|s| s.reference = Reference::Prior);
-    vary("against the prior (penalisation)".into(), 1, &|s| s.reference = Reference::Prior);
+    vary("prior (penalisation)".into(), 1, &|s| s.reference = Reference::Prior);
     for slope in [0.5, 1.0] {
         vary(format!("cone slope {slope}"), 1, &|s| s.penalisation = Penalisation { slope, ..s.penalisation });
     }

@@ -47,7 +47,8 @@ pub fn penalised() -> Result<Penalised> {
     let belief = Surrogate::with_kernel(Model::WsabiL, measure, &nodes, &log_values, kernel, Jitter::default())?;
     let acquisition = Uncertainty::new(&belief);
     let constants = Penalisation::PAPER;
-    let batch = BatchRule::LocalPenalisation.select(&belief, &Points::new(1, vec![])?, 3, Search::default())?;
+    let search = Search { penalisation: constants, ..Search::default() };
+    let batch = BatchRule::LocalPenalisation.select(&belief, &Points::new(1, vec![])?, 3, search)?;
     let chosen = batch.points.as_slice().to_vec();
     let mut cones = Vec::new();
     for (k, x) in chosen.iter().take(2).enumerate() {

@@ -1,6 +1,6 @@
 //! `cargo run --release -p experiments -- NAME [--runs R] [--seed S] [--out DIR] [--threads T]`.
 
-use std::{path::PathBuf, time::Instant};
+use std::{path::PathBuf, process::ExitCode, time::Instant};
 
 use anyhow::{Context, Result};
 use batchquad::{Settings, select::BatchRule};
@@ -110,16 +110,23 @@ impl Common {
 
     /// The default settings with what `--set` changes.
     fn settings(&self) -> Result<Settings> {
-        let mut map = serde_json::to_value(Settings::default())?;
+        let mut settings = Settings::default();
         for change in &self.set {
-            let (key, value) = change.split_once('=').with_context(|| format!("{change:?}: expected KEY=VALUE"))?;
-            // A bare word is a string.
-            map[key] = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.into()));
+            settings = changed(&settings, change).with_context(|| format!("--set {change}"))?;
         }
-        let settings: Settings = serde_json::from_value(map)?;
-        settings.validate()?;
         Ok(settings)
     }
+}
+
+/// `settings` with one of them replaced, from `KEY=VALUE`.
+fn changed(settings: &Settings, change: &str) -> Result<Settings> {
+    let (key, value) = change.split_once('=').context("expected KEY=VALUE")?;
+    let mut map = serde_json::to_value(settings)?;
+    // A bare word is a string.
+    map[key] = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.into()));
+    let settings: Settings = serde_json::from_value(map)?;
+    settings.validate()?;
+    Ok(settings)
 }
 
 /// An experiment: what is to be done, to what was found.
@@ -163,8 +170,18 @@ fn all(common: &Common) -> Result<()> {
     Ok(())
 }
 
-fn main() -> Result<()> {
-    match Cli::parse().experiment {
+fn main() -> ExitCode {
+    match perform(Cli::parse().experiment) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("experiments: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn perform(experiment: Experiment) -> Result<()> {
+    match experiment {
         Experiment::Penalisation(common) => make(&common, penalisation::run),
         Experiment::InModel(common) => make(&common, in_model::run),
         Experiment::Synthetic(common) => make(&common, synthetic::run),

@@ -116,11 +116,15 @@ fn mistakes_are_named() {
         let output = program(arguments, dir.path()).output().unwrap();
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && message.contains(word), "{arguments:?}: {message}");
+        // Whatever the environment asks for, a mistake is no occasion for a backtrace.
+        assert_eq!(message.lines().count(), 1, "{message}");
     };
     refused(&["zoo", "--runs", "0"], "--runs 0");
     refused(&["zoo", "--budget", "0"], "--budget 0");
     refused(&["zoo", "--set", "nonsense=1"], "nonsense");
     refused(&["zoo", "--set", "batch"], "KEY=VALUE");
+    refused(&["zoo", "--set", "kernel=round"], "--set kernel=round");
+    refused(&["efficiency", "--batches", "0"], "batch");
     refused(&["efficiency", "--rules", "best"], "best");
     let file = dir.path().join("file");
     fs::write(&file, "").unwrap();

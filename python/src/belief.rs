@@ -3,11 +3,10 @@
 use std::{sync::Arc, time::Instant};
 
 use batchquad::{
-    Config, Estimate, Settings, compare as library,
-    engine::Current,
-    integrate,
-    posterior::{self, DRAWS, Draws, Posterior},
-    prior,
+    Config, Estimate, Settings,
+    infer::{self, DRAWS, Draws, Posterior, compare as standings_of},
+    integrate, prior,
+    run::Current,
 };
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -130,7 +129,7 @@ fn correlations(draws: &Draws) -> Vec<Vec<f64>> {
 /// Posterior expectations, with what is not known about them.
 #[pyclass(frozen, module = "batchquad._batchquad")]
 pub(crate) struct Expectation {
-    expectation: posterior::Expectation,
+    expectation: infer::Expectation,
     estimate: Estimate,
 }
 
@@ -162,7 +161,7 @@ pub(crate) fn average<'py>(
     };
     let models: Vec<_> = models.iter().zip(log_odds).map(shifted).collect();
     let found = interruptible(py, move |_| {
-        posterior::average(&models.iter().map(|(estimate, of)| (*estimate, of)).collect::<Vec<_>>())
+        infer::average(&models.iter().map(|(estimate, of)| (*estimate, of)).collect::<Vec<_>>())
     })?;
     let sd = found.sd.iter().zip(&found.monte_carlo).map(|(a, b)| a.hypot(*b)).collect();
     Ok((PyArray1::from_vec(py, found.mean), PyArray1::from_vec(py, sd)))
@@ -171,7 +170,7 @@ pub(crate) fn average<'py>(
 /// The posterior of one parameter, all others integrated out.
 #[pyclass(frozen, module = "batchquad._batchquad")]
 pub(crate) struct Marginal {
-    marginal: posterior::Marginal,
+    marginal: infer::Marginal,
     raised: Raised,
 }
 
@@ -240,7 +239,7 @@ impl Marginal {
         &self,
         py: Python<'py>,
         values: &PyReadonlyArray1<'py, f64>,
-        of: impl Fn(&posterior::Marginal, f64) -> batchquad::Result<f64> + Send + 'static,
+        of: impl Fn(&infer::Marginal, f64) -> batchquad::Result<f64> + Send + 'static,
     ) -> PyResult<Vector<'py>> {
         let values = values.as_array().to_vec();
         let found =
@@ -251,7 +250,7 @@ impl Marginal {
     fn work<T: Send + 'static>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&posterior::Marginal) -> batchquad::Result<T> + Send + 'static,
+        work: impl FnOnce(&infer::Marginal) -> batchquad::Result<T> + Send + 'static,
     ) -> PyResult<T> {
         let marginal = self.marginal.clone();
         self.raised.instead_of(interruptible(py, move |_| work(&marginal)))
@@ -262,7 +261,7 @@ impl Marginal {
 /// `(log_bayes_factor, its sd, probability, its sd)`.
 #[pyfunction]
 pub(crate) fn compare(py: Python<'_>, evidences: Vec<(f64, f64)>) -> PyResult<Vec<(f64, f64, f64, f64)>> {
-    let standings = interruptible(py, move |_| library::compare(&evidences))?;
+    let standings = interruptible(py, move |_| standings_of(&evidences))?;
     Ok(standings.iter().map(|s| (s.log_bayes_factor, s.log_bayes_factor_sd, s.probability, s.probability_sd)).collect())
 }
 

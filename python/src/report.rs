@@ -1,6 +1,11 @@
 //! All that is known about a run, as JSON for the Python half.
 
-use batchquad::{Engine, Result, diagnostics::diagnose, journal::Entry, run::rounds, types::Outcome};
+use batchquad::{
+    Engine, Result,
+    journal::Entry,
+    run::{diagnose, rounds},
+    types::Outcome,
+};
 use serde_json::{Value, json};
 
 /// Evaluations answered, allowed and failed, and log Z with its sd as last believed.

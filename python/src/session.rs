@@ -8,9 +8,7 @@ use std::{
 use batchquad::{
     Error, Settings,
     journal::{Applied, Event, LogValue, Replay, Retried, Row, Store, Told},
-    run::{self, Record, Step},
-    session::{self, Plan},
-    stop::{Status, Stop},
+    run::{self, Plan, Record, Status, Step, Stop},
     types::{FailureKind, Job, JobId, Outcome},
 };
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
@@ -34,7 +32,7 @@ type Ending = (&'static str, String);
 /// A run and its record: in memory, or a store on the disk.
 #[pyclass(frozen, module = "batchquad._batchquad")]
 pub(crate) struct Session {
-    inner: Arc<Mutex<session::Session>>,
+    inner: Arc<Mutex<run::Session>>,
     raised: Raised,
     path: Option<PathBuf>,
     remark: Option<String>,
@@ -63,11 +61,11 @@ impl Session {
         let plan = Plan { prior: prior.prior.clone(), problem: prior.problem.clone(), settings, seed };
         let at = path.clone();
         let opened = interruptible(py, move |_| match at {
-            None => session::Session::in_memory(&plan).map(|session| (session, None)),
+            None => run::Session::in_memory(&plan).map(|session| (session, None)),
             Some(dir) if Store::exists(&dir) => {
-                session::Session::resume(&dir, &plan).map(|(session, replay)| (session, remark(&replay)))
+                run::Session::resume(&dir, &plan).map(|(session, replay)| (session, remark(&replay)))
             }
-            Some(dir) => session::Session::create(&dir, &plan).map(|session| (session, None)),
+            Some(dir) => run::Session::create(&dir, &plan).map(|session| (session, None)),
         });
         let (session, remark) = prior.raised.instead_of(opened)?;
         Ok(Self { inner: Arc::new(Mutex::new(session)), raised: prior.raised.clone(), path, remark })
@@ -77,7 +75,7 @@ impl Session {
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let dir = path.clone();
-        let (session, replay) = interruptible(py, move |_| session::Session::open(&dir))?;
+        let (session, replay) = interruptible(py, move |_| run::Session::open(&dir))?;
         let inner = Arc::new(Mutex::new(session));
         Ok(Self { inner, raised: Raised::default(), path: Some(path), remark: remark(&replay) })
     }
@@ -304,7 +302,7 @@ impl Session {
     fn quick<T: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&mut session::Session) -> batchquad::Result<T> + Send,
+        work: impl FnOnce(&mut run::Session) -> batchquad::Result<T> + Send,
     ) -> PyResult<T> {
         let done = py.detach(|| lock(&self.inner).map(|mut session| work(&mut session)));
         self.raised.instead_of(done.ok_or_else(|| fault("the study broke off earlier"))?.map_err(|e| exception(py, &e)))
@@ -314,7 +312,7 @@ impl Session {
     fn long<T: Send + 'static>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&mut session::Session, &Wanted) -> batchquad::Result<T> + Send + 'static,
+        work: impl FnOnce(&mut run::Session, &Wanted) -> batchquad::Result<T> + Send + 'static,
     ) -> PyResult<T> {
         let inner = Arc::clone(&self.inner);
         let broken = || Error::Numerical { what: "study".into(), reason: "it broke off earlier".into() };
@@ -327,7 +325,7 @@ impl Session {
 }
 
 /// `None` after a panic while it was held.
-fn lock(inner: &Mutex<session::Session>) -> Option<MutexGuard<'_, session::Session>> {
+fn lock(inner: &Mutex<run::Session>) -> Option<MutexGuard<'_, run::Session>> {
     inner.lock().ok()
 }
 

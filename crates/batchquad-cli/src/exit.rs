@@ -4,7 +4,7 @@ use std::io;
 
 use batchquad::{
     Error, Settings,
-    stop::{Status, Stop},
+    run::{Status, Stop},
 };
 
 /// The exit codes, the same for all commands.

@@ -7,8 +7,7 @@ use batchquad::{
     Error, Prior, Settings,
     evaluate::CommandSpec,
     prior::{Joint, MultivariateNormal, Parameter, Parameters, require_name},
-    session::Plan,
-    settings::OnFailure,
+    run::{OnFailure, Plan},
 };
 use serde::Deserialize;
 use toml::{Table, Value};
@@ -82,8 +81,8 @@ impl Problem {
         settings.max_evaluations = changes.max_evaluations.unwrap_or(settings.max_evaluations);
         settings.target_sd = changes.target_sd.or(settings.target_sd);
         settings.schedule = match changes.schedule {
-            Some(ScheduleArg::Batch) => batchquad::settings::Schedule::Batch,
-            Some(ScheduleArg::Async) => batchquad::settings::Schedule::Async,
+            Some(ScheduleArg::Batch) => batchquad::run::Schedule::Batch,
+            Some(ScheduleArg::Async) => batchquad::run::Schedule::Async,
             None => settings.schedule,
         };
         self.seed = changes.seed.or(self.seed);

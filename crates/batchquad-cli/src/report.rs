@@ -5,10 +5,8 @@ use std::{collections::BTreeMap, path::Path};
 use anyhow::Result;
 use batchquad::{
     Engine,
-    diagnostics::{Diagnosis, diagnose},
-    engine::Repairs,
-    posterior::{self, Method},
-    stop::{Status, Stop},
+    infer::{self, Method},
+    run::{Diagnosis, Repairs, Status, Stop, diagnose},
     types::Outcome,
 };
 use serde::Serialize;
@@ -74,7 +72,7 @@ pub struct Marginal {
 }
 
 impl Marginal {
-    fn new(marginal: &posterior::Marginal) -> batchquad::Result<Self> {
+    fn new(marginal: &infer::Marginal) -> batchquad::Result<Self> {
         let (low, high) = marginal.interval(MASS)?;
         let finite = |v: f64| Some(v).filter(|v| v.is_finite());
         let (mean, sd) = (finite(marginal.mean()), finite(marginal.sd()));
@@ -105,7 +103,7 @@ impl Report {
         let all = posterior.marginals().and_then(|all| all.iter().map(Marginal::new).collect::<batchquad::Result<_>>());
         self.posterior =
             all.ok().map(|all: Vec<Marginal>| Ordered(engine.prior().names().iter().cloned().zip(all).collect()));
-        let draws = posterior.draws(posterior::DRAWS, engine.seed());
+        let draws = posterior.draws(infer::DRAWS, engine.seed());
         self.posterior_effective_samples = draws.ok().map(|draws| draws.effective());
     }
 

@@ -6,9 +6,7 @@ use anyhow::Result;
 use batchquad::{
     Engine,
     journal::{Holder, Ledger, Replay},
-    run::aborted,
-    session::{BELIEF, Session, remark},
-    stop::{Status, Stop},
+    run::{BELIEF, Session, Status, Stop, aborted, remark},
 };
 
 use crate::{output::note, problem::Problem, trust::Trust};

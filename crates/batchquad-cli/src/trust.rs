@@ -5,8 +5,8 @@
 
 use batchquad::{
     Engine,
-    diagnostics::{Diagnosis, Level},
     journal::Ledger,
+    run::{Diagnosis, Level},
 };
 use serde::{Deserialize, Serialize};
 

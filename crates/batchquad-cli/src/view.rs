@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use batchquad::{
     Engine,
-    diagnostics::Level,
     evaluate::clean,
     journal::{Event, Holder, Replay},
+    run::Level,
     types::Outcome,
 };
 

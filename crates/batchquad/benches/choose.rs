@@ -7,12 +7,9 @@ use std::{collections::BTreeMap, time::Instant};
 
 use batchquad::{
     Points,
-    gp::FitOptions,
-    measure::Gaussian,
-    rng::{Purpose, Stream},
-    select::{BatchRule, Search},
-    surrogate::Surrogate,
-    warp::Model,
+    belief::{FitOptions, Gaussian, Model, Surrogate},
+    choose::{BatchRule, Search},
+    numeric::{Purpose, Stream},
 };
 use serde_json::{Value, json};
 

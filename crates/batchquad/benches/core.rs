@@ -8,13 +8,8 @@ use std::{hint::black_box, time::Duration};
 
 use batchquad::{
     Points,
-    gp::{Gp, Order, log_marginal_likelihood},
-    kernel::{Kernel, SquaredExponential},
-    linalg::{Jitter, Matrix, transpose_mul},
-    measure::Gaussian,
-    rng::{Purpose, Stream},
-    surrogate::Surrogate,
-    warp::Model,
+    belief::{Gaussian, Gp, Kernel, Model, SquaredExponential, Surrogate, log_marginal_likelihood},
+    numeric::{Jitter, Matrix, Order, Purpose, Stream, transpose_mul},
 };
 use cpu_time::ProcessTime;
 use criterion::{

@@ -6,13 +6,8 @@ use std::{env, fs, time::Instant};
 
 use batchquad::{
     Points, Result,
-    gp::{Order, log_marginal_likelihood},
-    kernel::SquaredExponential,
-    linalg::Jitter,
-    measure::Gaussian,
-    rng::{Purpose, Stream},
-    surrogate::Surrogate,
-    warp::Model,
+    belief::{Gaussian, Model, SquaredExponential, Surrogate, log_marginal_likelihood},
+    numeric::{Jitter, Order, Purpose, Stream},
 };
 
 const DIM: usize = 4;

@@ -6,14 +6,10 @@ use std::env;
 
 use batchquad::{
     Points, Prior, Result,
-    kernel::SquaredExponential,
-    linalg::Jitter,
-    measure::Gaussian,
-    posterior::Posterior,
+    belief::{Gaussian, Model, SquaredExponential, Surrogate},
+    infer::Posterior,
+    numeric::{Jitter, Purpose, Stream},
     prior::Distribution,
-    rng::{Purpose, Stream},
-    surrogate::Surrogate,
-    warp::Model,
 };
 use cpu_time::ThreadTime;
 

@@ -3,8 +3,9 @@
 //! `cargo run --release -p batchquad --example predict`
 
 use batchquad::{
-    Config, Integral, Prior, Result, Settings, integrate,
-    posterior::{Expectation, average},
+    Config, Integral, Prior, Result, Settings,
+    infer::{Expectation, average},
+    integrate,
     prior::Distribution,
 };
 

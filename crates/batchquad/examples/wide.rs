@@ -6,12 +6,9 @@ use std::time::Instant;
 
 use batchquad::{
     Points,
-    gp::FitOptions,
-    measure::Gaussian,
-    rng::{Purpose, Stream},
-    select::{BatchRule, Search},
-    surrogate::Surrogate,
-    warp::Model,
+    belief::{FitOptions, Gaussian, Model, Surrogate},
+    choose::{BatchRule, Search},
+    numeric::{Purpose, Stream},
 };
 
 /// The peak resident memory of this process, from the kernel's own books.

@@ -1,8 +1,21 @@
 //! Model evidences from expensive likelihoods, a batch of parallel evaluations at a time.
 //!
-//! [`integrate`] is the whole loop as a function. Beside it stand its parts: [`Engine`] asks and is told, [`run::Run`] drives it with
-//! any [`evaluate::Evaluator`] and keeps a [`journal`]; below them [`select`] chooses batches, [`surrogate`] holds a belief about
-//! the integrand and [`estimate`] what follows for the evidence. The formulas are in `MATH.md`, the reasons in `DESIGN.md`.
+//! [`integrate`] is the whole loop as a function. What it is made of, in the order in which one needs it:
+//!
+//! | to … | see |
+//! |---|---|
+//! | say what is known beforehand | [`Prior`], [`prior`] |
+//! | integrate | [`integrate`], [`Config`], [`Settings`], [`Integral`], [`Estimate`] |
+//! | drive a run oneself: ask, evaluate, tell | [`Engine`], [`run`] |
+//! | keep a run, and resume it | [`run::Session`], [`journal`] |
+//! | evaluate on threads or as processes | [`evaluate`] |
+//! | decide whether to believe the number | [`run::diagnose`] |
+//! | learn about parameters, predictions, models | [`infer`] |
+//! | choose batches otherwise | [`choose`] |
+//! | integrate a function whose values are known | [`belief`] |
+//! | numerics | [`numeric`] |
+//!
+//! The formulas are in `MATH.md`, the reasons in `DESIGN.md`.
 //!
 //! ```
 //! use batchquad::{Config, Prior, integrate, prior::Distribution};
@@ -13,50 +26,23 @@
 //! # Ok::<(), batchquad::Error>(())
 //! ```
 
-pub mod acquire;
-pub mod bq;
-pub mod compare;
-pub mod design;
-pub mod diagnostics;
-pub mod embed;
-pub mod engine;
-pub mod error;
-pub mod estimate;
+pub mod belief;
+pub mod choose;
+mod error;
 pub mod evaluate;
-pub mod frame;
-pub mod gp;
-pub mod jets;
+pub mod infer;
 pub mod journal;
-pub mod kernel;
-pub mod laplace;
-pub mod linalg;
-pub mod measure;
-pub mod nodes;
-pub mod optim;
-mod pairs;
-pub mod points;
-pub mod posterior;
+pub mod numeric;
+mod points;
 pub mod prior;
-pub mod residuals;
-pub mod rng;
 pub mod run;
-pub mod select;
-pub mod session;
-pub mod settings;
-mod simd;
-pub mod stop;
-pub mod surrogate;
-mod triangular;
 pub mod types;
-pub mod warp;
 
-pub use engine::Engine;
+pub use belief::Estimate;
 pub use error::{Error, Result};
-pub use estimate::Estimate;
 pub use points::Points;
 pub use prior::Prior;
-pub use run::{Config, Integral, integrate};
-pub use settings::Settings;
+pub use run::{Config, Engine, Integral, Settings, integrate};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

@@ -3,13 +3,9 @@
 
 use batchquad::{
     Points,
-    acquire::{Acquisition, AcquisitionKind, MeanIntegrand, Uncertainty, VarianceReduction, integrand_moments},
-    gp::Order,
-    kernel::SquaredExponential,
-    linalg::Jitter,
-    measure::{Gaussian, Mixture},
-    surrogate::Surrogate,
-    warp::Model,
+    belief::{Gaussian, Mixture, Model, SquaredExponential, Surrogate},
+    choose::{Acquisition, AcquisitionKind, Criterion, MeanIntegrand, Uncertainty, VarianceReduction},
+    numeric::{Jitter, Order},
 };
 use proptest::prelude::*;
 
@@ -81,7 +77,7 @@ fn uncertainty_is_the_squared_density_times_the_variance() {
         let belief = belief(model, 2, 9, true);
         let x = Points::new(2, vec![0.3, -0.8, 1.9, 0.1]).unwrap();
         let jets = Uncertainty::new(&belief).log_jets(&x, Order::Value).unwrap();
-        for (i, (_, variance)) in integrand_moments(&belief, &x).unwrap().into_iter().enumerate() {
+        for (i, (_, variance)) in belief.moments(&x).unwrap().into_iter().enumerate() {
             let expected = 2.0 * belief.measure().log_density(x.row(i)) + variance.ln();
             assert!((jets.value[i] - expected).abs() < 1e-12, "{model:?}");
         }

@@ -4,13 +4,12 @@
 mod common;
 
 use batchquad::{
-    Error, Points, bq,
-    gp::{FitOptions, Order, log_marginal_likelihood},
-    kernel::{Kernel, SquaredExponential},
-    linalg::{Factor, Jitter},
-    measure::{Gaussian, Mixture},
-    surrogate::Surrogate,
-    warp::{ALPHA_SHARE, Model},
+    Error, Points,
+    belief::{
+        ALPHA_SHARE, FitOptions, Gaussian, Kernel, Mixture, Model, SquaredExponential, Surrogate, bq,
+        log_marginal_likelihood,
+    },
+    numeric::{Factor, Jitter, Order},
 };
 use common::{assert_close, normal_trapezoid, tensor_for_mixture};
 use proptest::prelude::*;
@@ -68,7 +67,7 @@ fn reference() -> Reference {
 /// variances cancel a few digits). See `data/emukit_reference.py`.
 #[test]
 fn agrees_with_emukit_and_with_forty_digits() {
-    use batchquad::embed::Embed;
+    use batchquad::belief::Embed;
     let cases = reference().cases;
     assert!(cases.len() >= 8);
     let mut warped = 0;
@@ -293,7 +292,7 @@ fn the_order_of_the_nodes_does_not_matter() {
 /// With the Brownian kernel on [0, 1] the estimate is the trapezoid rule.
 #[test]
 fn brownian_quadrature_is_the_trapezoid_rule() {
-    use batchquad::{kernel::Brownian, measure::UniformBox};
+    use batchquad::belief::{Brownian, UniformBox};
     let x = [0.0, 0.07, 0.2, 0.31, 0.5, 0.55, 0.8, 1.0];
     let f: Vec<f64> = x.iter().map(|x: &f64| (3.0 * x).sin() + 2.0).collect();
     let trapezoid: f64 = (1..x.len()).map(|i| 0.5 * (x[i] - x[i - 1]) * (f[i] + f[i - 1])).sum();

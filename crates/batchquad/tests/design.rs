@@ -4,8 +4,8 @@
 
 use batchquad::{
     Error, Points,
-    design::{InitialDesign, SobolSequence, space_filling},
-    rng::{Purpose, Stream, job_seed},
+    choose::{InitialDesign, SobolSequence, space_filling},
+    numeric::{Purpose, Stream, job_seed},
     types::JobId,
 };
 use serde_json::Value;

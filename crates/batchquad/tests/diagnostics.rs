@@ -2,20 +2,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use batchquad::{
-    Config, Engine, Prior, Settings,
-    diagnostics::{Diagnosis, Finding, Level, diagnose},
-    gp::Order,
+    Config, Engine, Points, Prior, Settings,
+    belief::{Gaussian, Model, Nodes, Surrogate},
     integrate,
     journal::{Event, Told},
-    linalg::Jitter,
-    measure::Gaussian,
-    nodes::Nodes,
-    points::Points,
+    numeric::{Jitter, Order},
     prior::Distribution,
-    settings::Reference,
-    surrogate::Surrogate,
+    run::{Diagnosis, Finding, Level, Reference, diagnose},
     types::Outcome,
-    warp::Model,
 };
 
 fn prior(dim: usize) -> Prior {
@@ -79,7 +73,7 @@ fn forecasts_are_predictions_from_what_was_known() {
     let values: Vec<f64> = before.iter().map(|(_, v)| *v).collect();
     let nodes = Nodes::new(&rows, &values).unwrap();
     let kernel =
-        batchquad::kernel::SquaredExponential::new(round.belief.sigma2, round.belief.lengthscales.clone()).unwrap();
+        batchquad::belief::SquaredExponential::new(round.belief.sigma2, round.belief.lengthscales.clone()).unwrap();
     let measure = Gaussian::standard(2).unwrap().into();
     let belief =
         Surrogate::with_kernel(Model::WsabiL, measure, &nodes.points, &nodes.log_values, kernel, Jitter::default())

@@ -3,9 +3,7 @@
 
 use batchquad::{
     Error, Points,
-    embed::Embed,
-    kernel::{Brownian, Kernel, Matern, Smoothness, SquaredExponential},
-    measure::UniformBox,
+    belief::{Brownian, Embed, Kernel, Matern, Smoothness, SquaredExponential, UniformBox},
 };
 use serde::Deserialize;
 

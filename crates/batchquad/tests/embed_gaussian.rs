@@ -5,9 +5,7 @@ mod common;
 
 use batchquad::{
     Error, Points,
-    embed::{Embed, EmbedProducts},
-    kernel::{Kernel, SquaredExponential},
-    measure::{Gaussian, Mixture},
+    belief::{Embed, EmbedProducts, Gaussian, Kernel, Mixture, SquaredExponential},
 };
 use common::{assert_close, gauss_hermite, normal_trapezoid, tensor_for_mixture};
 

@@ -6,16 +6,14 @@ use std::{collections::VecDeque, time::Duration};
 
 use batchquad::{
     Config, Engine, Error, Prior, Result, Settings,
+    belief::Model,
+    choose::BatchRule,
     evaluate::{Evaluator, Finished, Interrupt, ThreadEvaluator},
     integrate,
     journal::{Event, Ledger, LogValue, Row, Told},
     prior::Distribution,
-    run::{Memory, Progress, Record, Run, rounds},
-    select::BatchRule,
-    settings::{KnownKernel, OnFailure, Reference, Schedule},
-    stop::{Status, Stop},
+    run::{KnownKernel, Memory, OnFailure, Progress, Record, Reference, Run, Schedule, Status, Stop, rounds},
     types::{FailureKind, Job, JobId, Outcome},
-    warp::Model,
 };
 
 fn prior(d: usize) -> Prior {

@@ -3,16 +3,11 @@
 
 use batchquad::{
     Config, Engine, Error, Points, Prior, Settings,
-    gp::Order,
+    belief::{Gaussian, Kernel, Mixture, Model, SquaredExponential, Surrogate},
+    infer::Posterior,
     integrate,
-    kernel::{Kernel, SquaredExponential},
-    linalg::Jitter,
-    measure::{Gaussian, Mixture},
-    posterior::Posterior,
+    numeric::{Jitter, Order, Purpose, Stream},
     prior::Distribution,
-    rng::{Purpose, Stream},
-    surrogate::Surrogate,
-    warp::Model,
 };
 
 fn standard_prior(dim: usize) -> Prior {

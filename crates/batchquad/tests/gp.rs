@@ -3,9 +3,8 @@
 
 use batchquad::{
     Points,
-    gp::{FitOptions, Gp, Order, fit, log_marginal_likelihood},
-    kernel::{Kernel, SquaredExponential},
-    linalg::Jitter,
+    belief::{FitOptions, Gp, Kernel, SquaredExponential, fit, log_marginal_likelihood},
+    numeric::{Jitter, Order},
 };
 use proptest::prelude::*;
 

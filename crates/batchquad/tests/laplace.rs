@@ -5,8 +5,10 @@ use std::f64::consts::{LN_2, PI, TAU};
 
 use batchquad::{
     Error,
-    laplace::{IteratedLaplace, Iteration, Laplace, Search, Stopped},
-    measure::Jet,
+    belief::{
+        Jet,
+        laplace::{IteratedLaplace, Iteration, Laplace, Search, Stopped},
+    },
 };
 use proptest::prelude::*;
 

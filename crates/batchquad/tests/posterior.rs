@@ -4,15 +4,12 @@
 mod common;
 
 use batchquad::{
-    Config, Points, Prior, Settings, integrate,
-    kernel::SquaredExponential,
-    linalg::Jitter,
-    measure::{Gaussian, Mixture},
-    posterior::{Marginal, Method, Posterior},
+    Config, Points, Prior, Settings,
+    belief::{Gaussian, Mixture, Model, SquaredExponential, Surrogate},
+    infer::{Marginal, Method, Posterior},
+    integrate,
+    numeric::{Jitter, Purpose, Stream},
     prior::Distribution,
-    rng::{Purpose, Stream},
-    surrogate::Surrogate,
-    warp::Model,
 };
 use common::{normal_trapezoid, tensor_for_mixture};
 
@@ -59,7 +56,7 @@ fn standard_prior(dim: usize) -> Prior {
 /// `(α + ½m²) μ` at latent points, from predictions and densities alone, but for the factor `|L|` of the belief's frame.
 fn density(belief: &Surrogate, points: &[Vec<f64>]) -> Vec<f64> {
     let points = belief.frame().enter(&Points::from_rows(points).unwrap()).unwrap();
-    let mean = belief.gp().predict(&points, batchquad::gp::Order::Value).unwrap().mean;
+    let mean = belief.gp().predict(&points, batchquad::numeric::Order::Value).unwrap().mean;
     let value = |(m, x): (&f64, &[f64])| (belief.alpha() + 0.5 * m * m) * belief.measure().log_density(x).exp();
     mean.iter().zip(points.rows()).map(value).collect()
 }
@@ -174,7 +171,7 @@ fn two_dimensions_by_summing_over_the_other() {
 
 fn check_moments(
     what: &str,
-    moments: &batchquad::posterior::LatentMoments,
+    moments: &batchquad::infer::LatentMoments,
     average: impl Fn(&dyn Fn(&[f64]) -> f64) -> f64,
 ) {
     let d = moments.mean.len();
@@ -203,7 +200,8 @@ fn three_dimensions_have_their_moments_and_margins() {
         // The rule is that of each component, so the density of the measure is not asked for.
         let rule = tensor_for_mixture(&normal_trapezoid(0.25), measure);
         let points: Vec<Vec<f64>> = rule.iter().map(|(x, _)| x.clone()).collect();
-        let mean = belief.gp().predict(&Points::from_rows(&points).unwrap(), batchquad::gp::Order::Value).unwrap().mean;
+        let mean =
+            belief.gp().predict(&Points::from_rows(&points).unwrap(), batchquad::numeric::Order::Value).unwrap().mean;
         let values: Vec<f64> = mean.iter().zip(&rule).map(|(m, (_, w))| w * (belief.alpha() + 0.5 * m * m)).collect();
         let total: f64 = values.iter().sum();
         let average =

@@ -3,15 +3,11 @@
 
 use batchquad::{
     Config, Engine, Error, Points, Prior, Settings,
-    acquire::integrand_moments,
+    belief::{Gaussian, Model, SquaredExponential, Surrogate},
+    infer::{Marginal, Method, Posterior},
     integrate,
-    kernel::SquaredExponential,
-    linalg::Jitter,
-    measure::Gaussian,
-    posterior::{Marginal, Method, Posterior},
+    numeric::Jitter,
     prior::{Distribution, UnitCubeMap},
-    surrogate::Surrogate,
-    warp::Model,
 };
 
 fn run(prior: Prior, evaluations: usize, model: Model, log_likelihood: fn(&[f64]) -> f64) -> Engine {
@@ -249,7 +245,7 @@ fn what_a_map_couples_is_drawn_and_says_so() {
     // By simulation from the known normal posterior: two draws of Φ(m + s z) added up.
     let (m, v) = bump_moments(0.2, 1.0);
     let phi = |u: f64| 0.5 * libm::erfc(-u / std::f64::consts::SQRT_2);
-    let mut stream = batchquad::rng::Stream::new(1, batchquad::rng::Purpose::Experiment, 0);
+    let mut stream = batchquad::numeric::Stream::new(1, batchquad::numeric::Purpose::Experiment, 0);
     let mut sums: Vec<f64> =
         (0..100_000).map(|_| phi(m + v.sqrt() * stream.normal()) + phi(v.sqrt() * stream.normal())).collect();
     sums.sort_by(f64::total_cmp);
@@ -273,7 +269,7 @@ fn the_other_models_are_drawn_and_agree_with_grids_of_the_same_belief() {
         let points: Vec<Vec<f64>> = grid.iter().flat_map(|s| grid.iter().map(move |t| vec![*s, *t])).collect();
         let belief = &engine.current().unwrap().surrogate;
         let entered = belief.frame().enter(&Points::from_rows(&points).unwrap()).unwrap();
-        let values = integrand_moments(belief, &entered).unwrap();
+        let values = belief.moments(&entered).unwrap();
         let weight = |i: usize| values[i].0.max(0.0) * belief.measure().log_density(entered.row(i)).exp();
         let weights: Vec<f64> = (0..points.len()).map(weight).collect();
         let total: f64 = weights.iter().sum();

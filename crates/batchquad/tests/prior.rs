@@ -3,7 +3,8 @@
 
 use batchquad::{
     Error, Points,
-    prior::{Distribution, Family, MultivariateNormal, Prior, UnitCubeMap, normal},
+    numeric::normal,
+    prior::{Distribution, Family, MultivariateNormal, Prior, UnitCubeMap},
 };
 use proptest::prelude::*;
 

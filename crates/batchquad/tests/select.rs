@@ -3,18 +3,12 @@
 
 use batchquad::{
     Points,
-    acquire::{Acquisition, AcquisitionKind, Uncertainty, integrand_moments},
-    gp::{FitOptions, Order},
-    kernel::SquaredExponential,
-    linalg::Jitter,
-    measure::Gaussian,
-    rng::{Purpose, Stream},
-    select::{
-        BatchRule, Cone, Fantasy, GonzalezPenalised, GonzalezPenalty, Lie, MIN_SEPARATION, Search, SoftMinimum,
-        log_lipschitz,
+    belief::{FitOptions, Gaussian, Model, SquaredExponential, Surrogate},
+    choose::{
+        Acquisition, AcquisitionKind, BatchRule, Cone, Constants, Fantasy, GonzalezPenalised, GonzalezPenalty, Lie,
+        MIN_SEPARATION, Penalisation, Search, SoftMinimum, Uncertainty, log_lipschitz, select,
     },
-    surrogate::Surrogate,
-    warp::Model,
+    numeric::{Jitter, Order, Purpose, Stream},
 };
 use proptest::prelude::*;
 
@@ -114,7 +108,7 @@ fn believed_values_are_the_posterior_mean_of_the_integrand() {
     for model in [Model::Plain, Model::WsabiL, Model::WsabiM] {
         let belief = belief(model, 2, 9);
         let x = Points::new(2, vec![0.7, -0.3]).unwrap();
-        let (mean, variance) = integrand_moments(&belief, &x).unwrap()[0];
+        let (mean, variance) = belief.moments(&x).unwrap()[0];
         let value = |g: f64| if model == Model::Plain { g } else { belief.alpha() + 0.5 * g * g };
         let at = |fantasy: Fantasy| value(fantasy.target(&belief, &x).unwrap()[0]);
         assert!((at(Fantasy::Mean) - mean).abs() < 1e-14);
@@ -270,7 +264,7 @@ fn degenerate_data_give_distinct_points_and_no_panic() {
             let belief = Surrogate::fit(model, measure, &nodes, &logs, &FitOptions::default(), None).unwrap();
             for rule in RULES {
                 for acquisition in [AcquisitionKind::Uncertainty, AcquisitionKind::VarianceReduction] {
-                    let search = Search { acquisition, ..Search::default() };
+                    let search = Search { criterion: &acquisition, ..Search::default() };
                     let batch = rule.select(&belief, &none(2), 5, search).unwrap();
                     assert!(batch.points.as_slice().iter().all(|v| v.is_finite()), "{name} {rule:?}");
                     assert!(smallest_distance(&belief, &[&batch.points]) >= MIN_SEPARATION, "{name} {rule:?}");
@@ -305,7 +299,8 @@ fn bad_input_is_refused() {
     assert!(rule.select(&belief, &none(2), 0, Search::default()).is_err());
     assert!(rule.select(&belief, &none(3), 1, Search::default()).is_err());
     assert!(rule.select(&belief, &none(2), 1, Search { starts_per_dim: 0, ..Search::default() }).is_err());
-    let mut search = Search::default();
-    search.penalisation.slope = -1.0;
-    assert!(BatchRule::LocalPenalisation.select(&belief, &none(2), 1, search).is_err());
+    let steep = Penalisation { slope: -1.0, ..Penalisation::default() };
+    let constants = Constants { penalisation: steep, ..Constants::default() };
+    let rule = BatchRule::LocalPenalisation.with(constants);
+    assert!(select(&*rule, &belief, &none(2), 1, Search::default()).is_err());
 }

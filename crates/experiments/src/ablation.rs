@@ -3,10 +3,9 @@
 use anyhow::Result;
 use batchquad::{
     Settings,
-    acquire::AcquisitionKind,
-    select::{BatchRule, Penalisation},
-    settings::{KernelChoice, Reference, initial_size},
-    warp::Model,
+    belief::Model,
+    choose::{AcquisitionKind, BatchRule, Penalisation},
+    run::{KernelChoice, Reference, initial_size},
 };
 use batchquad_plot::{Axis, Chart, Errors, Figure, Rule};
 use serde::Serialize;

@@ -3,7 +3,7 @@
 use std::{fmt::Write, ops::Range};
 
 use anyhow::Result;
-use batchquad::{Settings, select::BatchRule};
+use batchquad::{Settings, choose::BatchRule};
 
 use crate::{
     problems::Choice,

@@ -1,7 +1,7 @@
 //! Errors against evaluations and batches, by batch size and rule; what batches cost in evaluations.
 
 use anyhow::Result;
-use batchquad::select::BatchRule;
+use batchquad::choose::BatchRule;
 use serde::{Deserialize, Serialize};
 
 use crate::{

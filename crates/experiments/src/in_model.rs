@@ -1,7 +1,7 @@
 //! Integrands that the model could have drawn, with hyperparameters known and fitted.
 
 use anyhow::Result;
-use batchquad::{Settings, select::BatchRule, settings::KnownKernel};
+use batchquad::{Settings, choose::BatchRule, run::KnownKernel};
 
 use crate::{
     arms::Arm,

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, process::ExitCode, time::Instant};
 
 use anyhow::{Context, Result};
-use batchquad::{Settings, select::BatchRule};
+use batchquad::{Settings, choose::BatchRule};
 use clap::{Args, Parser, Subcommand};
 use experiments::{
     ablation, branin, comparators, convergence, in_model, model_evidence, penalisation, plan::Plan, problems::Choice,

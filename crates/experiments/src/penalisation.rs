@@ -3,15 +3,9 @@
 use anyhow::Result;
 use batchquad::{
     Points,
-    acquire::{Acquisition, Uncertainty},
-    gp::Order,
-    kernel::SquaredExponential,
-    linalg::Jitter,
-    measure::Gaussian,
-    rng::{Purpose, Stream},
-    select::{BatchRule, Cone, Penalisation, Search, SoftMinimum, log_lipschitz},
-    surrogate::Surrogate,
-    warp::Model,
+    belief::{Gaussian, Model, SquaredExponential, Surrogate},
+    choose::{Acquisition, Cone, Penalisation, Search, SoftMinimum, Uncertainty, log_lipschitz, select},
+    numeric::{Jitter, Order, Purpose, Stream},
 };
 
 use batchquad_plot::{Axis, Chart, Dash, Figure, Line, Rule};
@@ -47,8 +41,7 @@ pub fn penalised() -> Result<Penalised> {
     let belief = Surrogate::with_kernel(Model::WsabiL, measure, &nodes, &log_values, kernel, Jitter::default())?;
     let acquisition = Uncertainty::new(&belief);
     let constants = Penalisation::PAPER;
-    let search = Search { penalisation: constants, ..Search::default() };
-    let batch = BatchRule::LocalPenalisation.select(&belief, &Points::new(1, vec![])?, 3, search)?;
+    let batch = select(&constants, &belief, &Points::new(1, vec![])?, 3, Search::default())?;
     let chosen = batch.points.as_slice().to_vec();
     let mut cones = Vec::new();
     for (k, x) in chosen.iter().take(2).enumerate() {

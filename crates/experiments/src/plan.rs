@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use batchquad::{
     Settings,
-    select::Penalisation,
-    settings::{KernelChoice, Reference},
+    choose::Penalisation,
+    run::{KernelChoice, Reference},
 };
 
 /// Runs, seeds and settings, as given on the command line.

@@ -3,7 +3,11 @@
 use std::ops::Range;
 
 use anyhow::Result;
-use batchquad::{prior::Distribution, settings::Reference, stop::target_met, warp::Model};
+use batchquad::{
+    belief::Model,
+    prior::Distribution,
+    run::{Reference, target_met},
+};
 use batchquad_plot::{Axis, Band, Chart, Dash, Figure, Line};
 use serde::Serialize;
 

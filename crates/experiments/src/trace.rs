@@ -3,9 +3,9 @@
 use anyhow::{Context, Result};
 use batchquad::{
     Engine, Error, Estimate, Settings,
+    belief::Model,
     journal::{Event, Told},
     types::Outcome,
-    warp::Model,
 };
 use serde::{Deserialize, Serialize};
 
@@ -107,7 +107,7 @@ fn read(engine: &Engine, log_z: f64) -> Result<Option<Reading>> {
     };
     let moments = match current.surrogate.model() {
         Model::Plain => None,
-        _ => Some(Judged::new(&current.surrogate.estimate_as(Model::WsabiM)?, log_z)),
+        Model::WsabiL | Model::WsabiM => Some(Judged::new(&current.surrogate.estimate_as(Model::WsabiM)?, log_z)),
     };
     let own = Judged::new(&current.estimate, log_z);
     let lengthscales = &current.believed.lengthscales;

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use anyhow::{Context, Result};
 use batchquad::{
     Engine, Settings,
-    diagnostics::{Level, diagnose},
     journal::{Event, Told},
+    run::{Level, diagnose},
     types::Outcome,
 };
 use batchquad_plot::{Axis, Bars, Chart, Figure};

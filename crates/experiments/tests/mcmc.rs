@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use batchquad::rng::{Purpose, Stream};
+use batchquad::numeric::{Purpose, Stream};
 use experiments::{
     branin,
     mcmc::{

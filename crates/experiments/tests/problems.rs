@@ -1,7 +1,7 @@
 //! The truths that everything else is judged by, each against something that was not used to make it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use batchquad::rng::{Purpose, Stream};
+use batchquad::numeric::{Purpose, Stream};
 use experiments::{
     branin,
     grid::{log_integral_2d, log_sum_exp},

@@ -6,7 +6,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use batchquad::{Settings, select::BatchRule};
+use batchquad::{Settings, choose::BatchRule};
 use experiments::{
     arms::Arm,
     convergence,

@@ -1,7 +1,7 @@
 //! `ask`: points for somebody else to evaluate.
 
 use anyhow::Result;
-use batchquad::{Settings, evaluate::request, session::peek, types::Job};
+use batchquad::{Settings, evaluate::request, run::peek, types::Job};
 
 use crate::{
     cli::AskArgs,

@@ -5,8 +5,8 @@ use std::{path::Path, time::Duration};
 use anyhow::Result;
 use batchquad::{
     evaluate::{CommandEvaluator, Evaluator, Mode},
-    rng::job_seed,
-    settings::initial_size,
+    numeric::job_seed,
+    run::initial_size,
     types::{Job, JobId, Outcome},
 };
 

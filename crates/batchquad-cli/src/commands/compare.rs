@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use batchquad::{
-    compare::Standing,
-    diagnostics::{Level, diagnose},
-    estimate::Estimate,
-    session::peek,
+    belief::Estimate,
+    infer::Standing,
+    run::{Level, diagnose, peek},
 };
 use serde::Serialize;
 
@@ -40,7 +39,7 @@ pub fn compare(stores: &[PathBuf], json: bool, html: Option<&Path>) -> Result<Ex
         trusts.push(Trust::new(&diagnose(&engine)?, &engine));
         engines.push(engine);
     }
-    let standings = batchquad::compare::compare(&evidences)?;
+    let standings = batchquad::infer::compare(&evidences)?;
     let models: Vec<Model<'_>> = stores
         .iter()
         .zip(evidences)

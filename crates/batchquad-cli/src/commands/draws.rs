@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::{Context, Result};
-use batchquad::{evaluate::clean, session::peek};
+use batchquad::{evaluate::clean, run::peek};
 
 use crate::{
     cli::{DrawsArgs, DrawsFormat},

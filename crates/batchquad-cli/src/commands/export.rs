@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use batchquad::session::peek;
+use batchquad::run::peek;
 
 use crate::{
     evaluations::{columns, rows},

@@ -6,7 +6,7 @@ use anyhow::Result;
 use batchquad::{
     Prior,
     journal::{Event, LogValue, Row},
-    session::Session,
+    run::Session,
 };
 
 use crate::{

@@ -3,7 +3,7 @@
 use std::{path::Path, process::Command};
 
 use anyhow::Result;
-use batchquad::session::peek_before_damage;
+use batchquad::run::peek_before_damage;
 
 use crate::{
     cli::{ReportArgs, YesNo},

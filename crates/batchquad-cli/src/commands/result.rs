@@ -1,7 +1,7 @@
 //! `result`: log Z and the posterior from a store.
 
 use anyhow::Result;
-use batchquad::{run::standing, session::peek};
+use batchquad::run::{peek, standing};
 
 use crate::{
     cli::StoreArgs,

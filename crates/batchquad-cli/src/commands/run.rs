@@ -5,9 +5,7 @@ use std::{path::Path, time::Duration};
 use anyhow::Result;
 use batchquad::{
     evaluate::{CommandEvaluator, Evaluator},
-    run::{Progress, Run, aborted, hopeless},
-    session::Session,
-    stop::{Status, Stop},
+    run::{Progress, Run, Session, Status, Stop, aborted, hopeless},
     types::Outcome,
 };
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use batchquad::{session::peek, types::Outcome};
+use batchquad::{run::peek, types::Outcome};
 use serde_json::json;
 
 use crate::{

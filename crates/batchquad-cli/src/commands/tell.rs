@@ -11,7 +11,7 @@ use batchquad::{
     Error,
     evaluate::{Reply, answer},
     journal::{Applied, Event, Told},
-    session::Session,
+    run::Session,
     types::{FailureKind, Outcome},
 };
 use serde::Deserialize;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Result;
-use batchquad::{Engine, evaluate::clean, journal::Replay, session::peek};
+use batchquad::{Engine, evaluate::clean, journal::Replay, run::peek};
 
 use crate::{
     exit::Exit,

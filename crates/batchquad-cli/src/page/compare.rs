@@ -1,7 +1,7 @@
 //! The page about several models.
 
 use anyhow::Result;
-use batchquad::{Engine, compare::Standing, diagnostics::Level, evaluate::clean};
+use batchquad::{Engine, evaluate::clean, infer::Standing, run::Level};
 use batchquad_plot::{Axis, Chart, Errors, Figure};
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! Whether to believe the number.
 
-use batchquad::diagnostics::{Diagnosis, Level};
+use batchquad::run::{Diagnosis, Level};
 use batchquad_plot::{Axis, Chart, Errors, Figure, Line, Points, Rule, compact};
 use serde::Serialize;
 
@@ -51,7 +51,7 @@ fn sentence(text: &str) -> String {
 }
 
 pub fn section(diagnosis: &Diagnosis) -> Diagnostics {
-    let found = |f: &batchquad::diagnostics::Finding| Found {
+    let found = |f: &batchquad::run::Finding| Found {
         level: level(f.level),
         word: f.level.as_str(),
         name: f.name.replace('-', " "),

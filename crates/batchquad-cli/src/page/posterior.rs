@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use batchquad::{
     Engine,
-    engine::Current,
     evaluate::clean,
-    posterior::{Curve, Marginal, Method, Posterior, Surface},
+    infer::{Curve, Marginal, Method, Posterior, Surface},
     prior::Parameters,
+    run::Current,
 };
 use batchquad_plot::{Axis, Band, Chart, Density, Figure, Line, Marker, Points, Rule, compact};
 use serde::Serialize;

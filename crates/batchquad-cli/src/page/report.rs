@@ -3,7 +3,12 @@
 use std::path::Path;
 
 use anyhow::Result;
-use batchquad::{Engine, diagnostics::Level, evaluate::clean, journal::Replay, run::standing};
+use batchquad::{
+    Engine,
+    evaluate::clean,
+    journal::Replay,
+    run::{Level, standing},
+};
 use batchquad_plot::compact;
 use serde::Serialize;
 

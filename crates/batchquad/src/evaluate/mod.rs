@@ -12,6 +12,8 @@
 //! | retries | none: the same call panics again | after a signal, a timeout or a lost worker |
 
 #[cfg(unix)]
+mod attempt;
+#[cfg(unix)]
 mod command;
 #[cfg(unix)]
 mod per_call;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::command::{Attempt, Attempts, Context, answered, describe, failed};
+use super::attempt::{Attempt, Attempts, Context, answered, describe, failed};
 use super::process::{LOOK, Process, QUICK_LOOK};
 use super::protocol::answer;
 use super::spec::CommandSpec;

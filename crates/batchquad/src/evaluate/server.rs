@@ -3,24 +3,15 @@
 use std::collections::BTreeSet;
 use std::process::ExitStatus;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::command::{Attempt, Attempts, Context, answered, describe, failed};
+use super::attempt::{Attempt, Attempts, Context, answered, describe, failed};
 use super::process::{LOOK, Process};
 use super::protocol::answer;
 use super::text::one_line;
 use crate::error::{Error, Result};
 use crate::types::{FailureKind, Job, JobId};
-
-/// How often servers ended without ever having answered, over all workers.
-///
-/// Once one has answered, the command is known to work, and an end is the fault of a point or of the machine.
-#[derive(Default)]
-pub(super) struct Deaths {
-    count: AtomicU32,
-    answered: AtomicBool,
-}
 
 /// A worker with a server that is started when it is first needed, and again when it was lost.
 ///

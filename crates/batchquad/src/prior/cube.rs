@@ -1,8 +1,8 @@
 //! A prior given by the user as a map from the unit cube.
 
+use crate::numeric::normal;
 use std::sync::Arc;
 
-use super::normal;
 use crate::error::{Error, Result};
 
 type Map = Arc<dyn Fn(&[f64]) -> Vec<f64> + Send + Sync>;

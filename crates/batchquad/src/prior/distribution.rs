@@ -1,12 +1,12 @@
 //! One-dimensional distributions and their maps between θ and `u ~ N(0, 1)`.
 
+use crate::numeric::normal::{self, LogTails};
 use std::f64::consts::{FRAC_PI_2, LN_2, PI};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
     family::Family,
-    normal::{self, LogTails},
     shapes::{Beta, Gamma, Shape, softplus},
     truncated::Interval,
 };

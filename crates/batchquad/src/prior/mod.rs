@@ -42,7 +42,6 @@ mod distribution;
 mod family;
 mod logconcave;
 mod multivariate;
-pub mod normal;
 mod parameters;
 mod shapes;
 mod truncated;
@@ -58,6 +57,7 @@ pub use self::{
 };
 use crate::{
     error::{Error, Result},
+    numeric::normal,
     points::Points,
 };
 

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    belief::measure::Gaussian,
     error::{Error, Result},
-    measure::Gaussian,
 };
 
 /// A normal distribution in `d` dimensions with full covariance.

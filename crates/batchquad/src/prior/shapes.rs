@@ -3,10 +3,8 @@
 //! A gamma variable `x` of shape `a` is described by `s = log(x/a)`, a beta variable by `s = logit x − log(a/b)`: the mode of
 //! the density of `s` is at 0. Densities are in the deviance form of Loader, where nothing cancels for large shapes.
 
-use super::{
-    logconcave::{increasing_root, integral},
-    normal::{HALF_LN_2PI, LogTails, log1mexp},
-};
+use super::logconcave::{increasing_root, integral};
+use crate::numeric::normal::{HALF_LN_2PI, LogTails, log1mexp};
 
 /// The farthest `s` that is looked at: beyond it `x` has underflowed for every shape that is allowed.
 const FARTHEST: f64 = 1e12;

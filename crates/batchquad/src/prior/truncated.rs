@@ -3,12 +3,10 @@
 //! Points are described by their gap to an end, and masses relative to the density at that end, so that neither a narrow
 //! interval nor one forty standard deviations out loses anything.
 
+use crate::numeric::normal::{LogTails, log_cdf, log_density, mills, quantile_of_log_cdf};
 use std::f64::consts::SQRT_2;
 
-use super::{
-    logconcave::{increasing_root, integral},
-    normal::{LogTails, log_cdf, log_density, mills, quantile_of_log_cdf},
-};
+use super::logconcave::{increasing_root, integral};
 
 /// `log ∫₀ᵍ exp(−zt − t²/2) dt = log((Φ(z+g) − Φ(z))/φ(z))`: the mass within the gap `g ≤ ∞` of an end at `z`.
 fn log_near(z: f64, gap: f64) -> f64 {

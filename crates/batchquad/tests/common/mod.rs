@@ -1,7 +1,7 @@
 //! Brute force shared by the integration tests.
 #![allow(dead_code)]
 
-use batchquad::measure::{Gaussian, Mixture};
+use batchquad::belief::{Gaussian, Mixture};
 
 /// Nodes and weights of the trapezoid rule for `∫ f(t) N(t; 0, 1) dt`.
 ///

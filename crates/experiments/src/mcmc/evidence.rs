@@ -2,7 +2,7 @@
 
 use std::borrow::Borrow;
 
-use batchquad::rng::Stream;
+use batchquad::numeric::Stream;
 
 use super::{Draw, Target, log_prior};
 use crate::{

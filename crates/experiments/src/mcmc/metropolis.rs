@@ -1,7 +1,7 @@
 //! Random-walk Metropolis–Hastings whose steps learn their scale and shape while burning in.
 
 use anyhow::Result;
-use batchquad::rng::Stream;
+use batchquad::numeric::Stream;
 
 use super::{Chain, Draw, Length, Target, log_prior, start};
 use crate::dense::Cholesky;

@@ -11,7 +11,7 @@ pub mod nuts;
 use std::f64::consts::TAU;
 
 use anyhow::{Context, Result};
-use batchquad::rng::{Purpose, Stream};
+use batchquad::numeric::{Purpose, Stream};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 

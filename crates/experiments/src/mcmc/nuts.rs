@@ -3,7 +3,7 @@
 use std::{cell::Cell, collections::HashMap, fmt};
 
 use anyhow::Result;
-use batchquad::rng::Stream;
+use batchquad::numeric::Stream;
 use nuts_rs::{
     Chain as _, CpuLogpFunc, CpuMath, CpuMathError, HasDims, LogpError, LowRankNutsSettings, Settings as _,
     rand::{Rng, SeedableRng, rngs::ChaCha8Rng},

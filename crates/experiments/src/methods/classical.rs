@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 use batchquad::{
-    design::InitialDesign,
-    laplace::{IteratedLaplace, Iteration, Laplace, Search},
+    belief::laplace::{IteratedLaplace, Iteration, Laplace, Search},
+    choose::InitialDesign,
     prior::Distribution,
-    settings::initial_size,
+    run::initial_size,
 };
 use serde::{Deserialize, Serialize};
 

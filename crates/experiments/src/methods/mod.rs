@@ -7,7 +7,7 @@ pub use classical::{Classical, Spec, classical};
 use std::{fmt::Write, ops::Range};
 
 use anyhow::Result;
-use batchquad::{Settings, select::BatchRule, settings::KernelChoice, warp::Model};
+use batchquad::{Settings, belief::Model, choose::BatchRule, run::KernelChoice};
 use serde::{Deserialize, Serialize};
 
 use crate::{

@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 
 use anyhow::Result;
-use batchquad::rng::{Purpose, Stream};
+use batchquad::numeric::{Purpose, Stream};
 
 use super::{Problem, normal_prior};
 use crate::grid::log_integral_2d;

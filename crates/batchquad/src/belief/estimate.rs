@@ -1,0 +1,50 @@
+//! The belief about the evidence: `MATH.md` §3.
+
+use serde::{Deserialize, Serialize};
+
+/// Mean and variance of the evidence `Z`, in units of `e^scale`, and what they say about `log Z`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// `scale + log E[Z]`; −∞ when the mean is not positive (a plain Gaussian process may say so).
+    pub log_z: f64,
+    /// `√log(1 + V/E²)`: the standard deviation of `log Z` if `Z` is log-normal with these moments; +∞ when the mean is not
+    /// positive.
+    pub log_z_sd: f64,
+    /// `c`, the largest log-likelihood seen.
+    pub scale: f64,
+    /// `E[Z]/eᶜ`.
+    pub mean: f64,
+    /// `V[Z]/e²ᶜ`, not below the square of the mean's own rounding error.
+    pub variance: f64,
+    /// Whether the variance had to be raised to that.
+    pub clamped: bool,
+}
+
+impl Estimate {
+    /// From moments in units of `e^scale`; `rounding` estimates the error of the mean's own summation.
+    #[must_use]
+    pub fn new(scale: f64, mean: f64, variance: f64, rounding: f64) -> Self {
+        let floor = rounding * rounding;
+        let clamped = variance < floor;
+        let variance = variance.max(floor);
+        let (log_z, log_z_sd) = if mean > 0.0 {
+            // As a ratio: the squares of a tiny mean and of its rounding error may both underflow.
+            let relative = (variance.sqrt() / mean).max(rounding / mean);
+            (scale + mean.ln(), (relative * relative).ln_1p().sqrt())
+        } else {
+            (f64::NEG_INFINITY, f64::INFINITY)
+        };
+        Self { log_z, log_z_sd, scale, mean, variance, clamped }
+    }
+
+    /// The same with a further standard deviation of the mean, in units of `e^scale`, that is independent of the variance so far.
+    #[must_use]
+    pub fn widened(self, further: f64) -> Self {
+        if self.log_z_sd.is_infinite() {
+            return self;
+        }
+        // `V/E²` again, without squares of a mean that may underflow.
+        let relative = self.log_z_sd.powi(2).exp_m1() + (further / self.mean).powi(2);
+        Self { log_z_sd: relative.ln_1p().sqrt(), variance: self.variance + further * further, ..self }
+    }
+}

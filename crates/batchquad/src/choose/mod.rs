@@ -1,0 +1,14 @@
+//! Where to evaluate next: acquisitions, batch rules, and designs for when nothing is known.
+
+pub(crate) mod acquire;
+pub(crate) mod design;
+pub(crate) mod select;
+
+pub use self::{
+    acquire::{Acquisition, AcquisitionKind, Criterion, MeanIntegrand, Uncertainty, VarianceReduction},
+    design::{InitialDesign, SobolSequence, space_filling},
+    select::{
+        BatchRule, Cone, Constants, Fantasy, GonzalezPenalised, GonzalezPenalty, Lie, MIN_SEPARATION, Penalisation,
+        Rule, Search, Selection, SoftMinimum, log_lipschitz, select,
+    },
+};

@@ -1,0 +1,19 @@
+//! Numerics: matrices, vectorised loops, an optimiser, addressed random numbers, special functions.
+
+pub(crate) mod jets;
+pub(crate) mod linalg;
+pub(crate) mod log_sum;
+pub mod normal;
+pub(crate) mod optim;
+pub(crate) mod pairs;
+pub(crate) mod quantile;
+pub(crate) mod rng;
+pub(crate) mod simd;
+pub(crate) mod triangular;
+
+pub use self::{
+    jets::{Jets, Order},
+    linalg::{Factor, Jitter, Matrix, transpose_mul},
+    optim::{Ascent, Bounds, Summit, maximise},
+    rng::{Purpose, Stream, job_seed},
+};

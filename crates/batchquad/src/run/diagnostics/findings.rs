@@ -1,0 +1,226 @@
+//! What is looked at, and from where on it matters. The limits were chosen by measurement; the table is in `MATH.md` §14.
+
+use super::{Finding, Forecast, Level};
+use crate::{
+    belief::{residuals::Residual, surrogate::Surrogate},
+    error::Result,
+    infer::posterior::Draws,
+    points::Points,
+    run::engine::{Current, Engine},
+};
+
+/// Draws that stand for the posterior.
+const DRAWS: usize = 2048;
+
+/// Draws at which the belief's own uncertainty is worked out, which costs more.
+const FEW: usize = 256;
+
+/// What moves `log Z` by less is of no interest, however small its error bar.
+const NATS: f64 = 1e-3;
+
+/// Everything, in a fixed order.
+pub(super) fn all(engine: &Engine, current: &Current, forecasts: &[Forecast]) -> Result<Vec<Finding>> {
+    let mut found = vec![error_bar(current)];
+    found.extend(settled(engine, current));
+    found.push(leave_one_out(&current.residuals));
+    if current.estimate.log_z.is_finite() {
+        found.push(influence(current));
+    }
+    found.extend(newest(forecasts));
+    // A belief that is positive nowhere has no posterior; that there is no log Z says it all.
+    let posterior = engine.posterior()?;
+    if let Ok(draws) = posterior.draws(DRAWS, engine.seed()) {
+        found.push(carriers(&current.surrogate, &draws));
+        found.push(guesswork(&current.surrogate, &draws)?);
+        found.push(edge(&posterior.latent_nodes()?, &draws));
+    }
+    found.push(lengthscales(current));
+    found.push(repairs(current));
+    found.push(condition(&current.surrogate));
+    found.extend(engine.excluded_mass()?.map(failures));
+    Ok(found)
+}
+
+fn finding(name: &'static str, value: f64, level: Level, sentence: String) -> Finding {
+    Finding { name, value, sentence, level }
+}
+
+/// The level of a value that is worse when it is larger.
+fn above(value: f64, look: f64, distrust: f64) -> Level {
+    match value {
+        v if v > distrust || v.is_nan() => Level::DoNotTrust,
+        v if v > look => Level::Look,
+        _ => Level::Fine,
+    }
+}
+
+fn error_bar(current: &Current) -> Finding {
+    let sd = current.estimate.log_z_sd;
+    if !current.estimate.log_z.is_finite() {
+        let sentence = "the belief about the likelihood is positive nowhere, so there is no log Z".into();
+        return finding("error-bar", sd, Level::DoNotTrust, sentence);
+    }
+    let level = above(sd, 0.5, f64::INFINITY);
+    let wide = if level == Level::Fine { "" } else { ": Z is known to little better than a factor of two" };
+    finding("error-bar", sd, level, format!("the standard deviation of log Z is {sd:.2e}{wide}"))
+}
+
+/// How far `log Z` has moved since the batch before, in standard deviations that were claimed then.
+fn settled(engine: &Engine, current: &Current) -> Option<Finding> {
+    let before = engine.history().iter().rev().find(|round| round.belief.values < current.believed.values)?;
+    let (log_z, sd) = (before.belief.log_z?, before.belief.log_z_sd?);
+    let moved = current.estimate.log_z - log_z;
+    let value = moved.abs() / sd.max(NATS);
+    let sentence =
+        format!("the last batch has moved log Z by {moved:+.2e}, {value:.1} times the error bar of that time");
+    Some(finding("settled", value, above(value, 3.0, 6.0), sentence))
+}
+
+fn root_mean_square(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let n = values.len().max(1) as f64;
+    (values.map(|v| v * v).sum::<f64>() / n).sqrt()
+}
+
+fn leave_one_out(residuals: &[Residual]) -> Finding {
+    let value = root_mean_square(residuals.iter().map(|r| r.standardised));
+    let largest = residuals.iter().map(|r| r.standardised.abs()).fold(0.0, f64::max);
+    let level = above(value, 1.6, f64::INFINITY).max(above(largest, 6.0, f64::INFINITY));
+    let sentence = format!(
+        "each value is predicted from all the others with an error of {value:.2} predicted standard deviations (root mean square; \
+         1 is ideal), {largest:.1} at the worst"
+    );
+    finding("leave-one-out", value, level, sentence)
+}
+
+/// The jackknife's part of the error bar beside the model's.
+fn influence(current: &Current) -> Finding {
+    let relative = |sd: f64| sd.powi(2).exp_m1();
+    let spread = (relative(current.estimate.log_z_sd) - relative(current.model_sd)).max(0.0).sqrt();
+    let value = spread / current.model_sd.max(NATS);
+    let sentence = format!(
+        "leaving out single values moves log Z by {spread:.2e} taken together (jackknife), {value:.1} times the model's own error bar"
+    );
+    finding("influence", value, above(value, 5.0, f64::INFINITY), sentence)
+}
+
+/// How far off the forecasts for the newest batch were.
+fn newest(forecasts: &[Forecast]) -> Option<Finding> {
+    let batch = forecasts.last()?.batch;
+    let errors: Vec<f64> = forecasts.iter().filter(|f| f.batch == batch).map(|f| f.standardised).collect();
+    let value = root_mean_square(errors.into_iter());
+    let sentence = format!(
+        "the values of the newest batch were {value:.1} predicted standard deviations away from their predictions (root mean \
+         square; 1 is ideal)"
+    );
+    Some(finding("newest-batch", value, above(value, 3.0, 5.0), sentence))
+}
+
+/// `1/Σs²` of the shares `s` of the posterior that are nearest to each node.
+fn carriers(belief: &Surrogate, draws: &Draws) -> Finding {
+    let shares = nearest_shares(belief, draws);
+    let value = 1.0 / shares.iter().map(|s| s * s).sum::<f64>();
+    let largest = shares.iter().copied().fold(0.0, f64::max);
+    let level = above(-value, -8.0, -4.0);
+    let sentence = format!(
+        "the posterior rests on {value:.1} nodes (effective number); {:.0} % of it is nearest to a single one",
+        100.0 * largest
+    );
+    finding("effective-nodes", value, level, sentence)
+}
+
+/// How much of the prior variance of the process is left where the posterior is.
+fn guesswork(belief: &Surrogate, draws: &Draws) -> Result<Finding> {
+    let chosen = draws.resample(FEW)?;
+    let rows: Vec<&[f64]> = chosen.iter().map(|&i| draws.own().row(i)).collect();
+    let value = belief.variance_left(&Points::from_rows(&rows)?)?;
+    let sentence = format!("where the posterior is, {:.1} % of the model's prior variance is left", 100.0 * value);
+    Ok(finding("guesswork", value, above(value, 0.2, f64::INFINITY), sentence))
+}
+
+/// The posterior mass beyond three prior standard deviations in the coordinate in which it is largest, and the nodes out there.
+fn edge(nodes: &Points, draws: &Draws) -> Finding {
+    const FAR: f64 = 3.0;
+    let beyond = |k: usize| -> f64 {
+        let far = draws.latent().rows().zip(draws.log_weights()).filter(|(u, _)| u[k].abs() > FAR);
+        far.map(|(_, log_weight)| log_weight.exp()).sum()
+    };
+    let value = (0..draws.latent().dim()).map(beyond).fold(0.0, f64::max);
+    let nodes = nodes.rows().filter(|u| u.iter().any(|v| v.abs() > FAR)).count();
+    let level = above(value, 0.2, f64::INFINITY);
+    let advice = if level == Level::Fine { "" } else { ": the data and the prior disagree" };
+    let sentence = format!(
+        "{:.1} % of the posterior and {nodes} nodes lie more than {FAR} standard deviations out in the prior{advice}",
+        100.0 * value
+    );
+    finding("edge-of-prior", value, level, sentence)
+}
+
+fn lengthscales(current: &Current) -> Finding {
+    let all = current.surrogate.lengthscales();
+    let value = all.iter().copied().fold(f64::INFINITY, f64::min);
+    let at_bound = current.believed.repairs.lengthscale_at_bound;
+    // Below a twentieth of its width no affordable number of nodes covers the measure.
+    let level = if at_bound || value < 0.05 { Level::Look } else { Level::Fine };
+    let bound = if at_bound { ", and a lengthscale ended at the bound of its search" } else { "" };
+    let sentence = format!(
+        "the integrand varies over {value:.2} standard deviations of what it is integrated against (shortest lengthscale){bound}"
+    );
+    finding("lengthscale", value, level, sentence)
+}
+
+fn repairs(current: &Current) -> Finding {
+    let r = &current.believed.repairs;
+    let mut words = Vec::new();
+    let mut level = Level::Fine;
+    let mut note = |count: usize, worst: Level, text: String| {
+        if count > 0 {
+            words.push(text);
+            level = level.max(worst);
+        }
+    };
+    let n = r.contradictory_nodes;
+    note(
+        n,
+        Level::DoNotTrust,
+        format!("values at {n} nodes contradict each other: noise or a jump, which no error bar here knows of"),
+    );
+    let n = r.jitter_rungs;
+    note(n, Level::Look, format!("the jitter of the kernel matrix was raised {n} times"));
+    note(
+        usize::from(r.clamped_variance),
+        Level::Look,
+        "the variance of Z came out below its own rounding error".into(),
+    );
+    note(r.merged_values, Level::Fine, format!("{} values were joined to nodes at the same place", r.merged_values));
+    let value = (r.contradictory_nodes + r.jitter_rungs + usize::from(r.clamped_variance) + r.merged_values) as f64;
+    let sentence = if words.is_empty() { "no numerical repair was needed".into() } else { words.join("; ") };
+    finding("repairs", value, level, sentence)
+}
+
+fn condition(belief: &Surrogate) -> Finding {
+    let value = belief.condition_number();
+    let sentence = format!("the condition number of the kernel matrix is at least {value:.0e}");
+    // At 10¹³ weights have three digits left.
+    finding("condition", value, above(value, 1e13, f64::INFINITY), sentence)
+}
+
+fn failures(mass: f64) -> Finding {
+    let sentence = format!("{:.1} % of the prior is nearest to points whose evaluation failed", 100.0 * mass);
+    finding("failures", mass, above(mass, 0.05, 0.25), sentence)
+}
+
+/// The share of the posterior that is nearest to each node, distances being in lengthscales.
+fn nearest_shares(belief: &Surrogate, draws: &Draws) -> Vec<f64> {
+    let (nodes, lengthscales) = (belief.nodes(), belief.lengthscales());
+    let mut shares = vec![0.0; nodes.len()];
+    for (x, log_weight) in draws.own().rows().zip(draws.log_weights()) {
+        let square = |node: &[f64]| -> f64 {
+            node.iter().zip(x).zip(lengthscales).map(|((a, b), l)| ((a - b) / l).powi(2)).sum()
+        };
+        let nearest = nodes.rows().enumerate().map(|(i, node)| (square(node), i)).min_by(|a, b| a.0.total_cmp(&b.0));
+        if let Some((_, i)) = nearest {
+            shares[i] += log_weight.exp();
+        }
+    }
+    shares
+}

@@ -1,0 +1,78 @@
+//! What was predicted for each batch before it was evaluated.
+
+use serde::Serialize;
+
+use crate::{
+    belief::surrogate::{Predicted, Surrogate},
+    error::Result,
+    points::Points,
+    run::engine::Engine,
+    types::JobId,
+};
+
+/// A value of a batch beside what was expected of it: predicted from all that was asked before the batch, with the hyperparameters recorded
+/// with it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Forecast {
+    /// The job.
+    pub id: JobId,
+    /// The batch that it belongs to, the first being 0.
+    pub batch: usize,
+    /// The log-likelihood that came back.
+    pub observed: f64,
+    /// The log-likelihood at the predicted mean of the Gaussian process.
+    pub predicted: f64,
+    /// The log-likelihood two standard deviations of the Gaussian process below; −∞ where that is zero or less.
+    pub low: f64,
+    /// The same two above.
+    pub high: f64,
+    /// How many standard deviations the Gaussian process was off.
+    pub standardised: f64,
+}
+
+/// The most multiplications spent on factorising earlier beliefs again: about a second.
+const MOST: f64 = 1e10;
+
+/// Every forecast of the run, or those of every so many batches where all would take too long; and of how many one was taken.
+pub(super) fn forecasts(engine: &Engine) -> Result<(Vec<Forecast>, usize)> {
+    let history = engine.history();
+    let cost: f64 = history.iter().map(|round| (round.belief.values as f64).powi(3) / 3.0).sum();
+    let stride = (cost / MOST).ceil().max(1.0) as usize;
+    // From the end, so that the last batch is always among them.
+    let mut chosen: Vec<_> = history.iter().rev().step_by(stride).collect();
+    chosen.reverse();
+    let batches = engine.ledger().batches();
+    let mut all = Vec::new();
+    for round in chosen {
+        let Some(asked) = batches.get(round.batches) else { continue };
+        let mut points = Vec::new();
+        for job in &asked.jobs {
+            if let Some(value) = engine.ledger().entry(job.id)?.value() {
+                points.push((job.id, value, engine.latent_of(job.id)?));
+            }
+        }
+        if let (Some(first), false) = (asked.jobs.first(), points.is_empty()) {
+            let belief = engine.belief_before(first.id, &round.belief)?;
+            all.extend(of_batch(round.batches, &belief, &points)?);
+        }
+    }
+    Ok((all, stride))
+}
+
+fn of_batch(batch: usize, belief: &Surrogate, points: &[(JobId, f64, &[f64])]) -> Result<Vec<Forecast>> {
+    let latent = Points::from_rows(&points.iter().map(|(_, _, u)| *u).collect::<Vec<_>>())?;
+    let frame = belief.frame();
+    let gains: Vec<f64> = points.iter().map(|(_, _, u)| frame.log_ratio(u)).collect();
+    let found: Vec<f64> = points.iter().zip(&gains).map(|((_, observed, _), gain)| observed + gain).collect();
+    let predicted = belief.predicted(&frame.enter(&latent)?, &found)?;
+    let forecast = |((&(id, observed, _), gain), p): ((&(JobId, f64, &[f64]), &f64), Predicted)| Forecast {
+        id,
+        batch,
+        observed,
+        predicted: p.mean - gain,
+        low: p.low - gain,
+        high: p.high - gain,
+        standardised: p.standardised,
+    };
+    Ok(points.iter().zip(&gains).zip(predicted).map(forecast).collect())
+}

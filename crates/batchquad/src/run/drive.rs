@@ -1,0 +1,336 @@
+//! The loop: ask, record, evaluate, record, estimate, until a rule says stop.
+
+use std::time::{Duration, Instant};
+
+use crate::{
+    belief::estimate::Estimate,
+    error::Result,
+    evaluate::{Evaluator, Finished, ThreadEvaluator},
+    journal::{Applied, Event, Store, Told},
+    prior::Prior,
+    run::{
+        engine::{Engine, Round},
+        settings::{OnFailure, Schedule, Settings},
+        stop::{self, Status, Stop},
+    },
+    types::{JobId, Outcome},
+};
+
+/// Where events are kept. An event counts only once `append` has returned.
+pub trait Record {
+    /// Makes an event durable.
+    ///
+    /// # Errors
+    /// When that is not possible; the event then does not count.
+    fn append(&mut self, event: &Event) -> Result<()>;
+}
+
+impl Record for Store {
+    fn append(&mut self, event: &Event) -> Result<()> {
+        Store::append(self, event)
+    }
+}
+
+/// No record beyond the memory of this process.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Memory;
+
+impl Record for Memory {
+    fn append(&mut self, _: &Event) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// What one step of a run brought.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Progress {
+    /// A batch was chosen and handed to the evaluator.
+    Asked {
+        /// How many points.
+        jobs: usize,
+        /// How long the choice took, fitting included.
+        seconds: f64,
+    },
+    /// An evaluation came back.
+    Told {
+        /// Its job.
+        id: JobId,
+        /// Its outcome.
+        outcome: Outcome,
+    },
+    /// Nothing happened within the time given.
+    Waiting,
+    /// The run is over.
+    Done(Stop),
+}
+
+/// A run under way. Call [`Run::advance`] until it says [`Progress::Done`].
+pub struct Run<'a> {
+    engine: &'a mut Engine,
+    evaluator: &'a mut dyn Evaluator,
+    record: &'a mut dyn Record,
+    started: Instant,
+    ending: Option<Stop>,
+}
+
+impl<'a> Run<'a> {
+    /// Starts or resumes a run: jobs that were asked and never answered are evaluated first.
+    ///
+    /// # Errors
+    /// When the evaluator does not take a job.
+    pub fn new(engine: &'a mut Engine, evaluator: &'a mut dyn Evaluator, record: &'a mut dyn Record) -> Result<Self> {
+        for job in engine.ledger().pending() {
+            evaluator.submit(job.clone())?;
+        }
+        Ok(Self { engine, evaluator, record, started: Instant::now(), ending: None })
+    }
+
+    /// Asks no more; what is running is still waited for.
+    pub fn finish_early(&mut self, stop: Stop) {
+        self.ending.get_or_insert(stop);
+    }
+
+    /// Gives up what is running, in good order; called again, at once. Jobs given up stay pending, to be evaluated on resuming.
+    pub fn interrupt(&self) {
+        self.evaluator.interrupt().raise();
+    }
+
+    /// The state.
+    #[must_use]
+    pub fn engine(&self) -> &Engine {
+        self.engine
+    }
+
+    /// How many evaluations are queued or running.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.evaluator.in_flight()
+    }
+
+    /// How many workers are busy.
+    #[must_use]
+    pub fn busy(&self) -> usize {
+        self.evaluator.workers() - self.evaluator.idle()
+    }
+
+    /// One step: hands out a batch if workers are free for it, otherwise waits for an answer, at most `patience`.
+    ///
+    /// # Errors
+    /// When an event cannot be recorded, an evaluator has broken down, or no belief can be formed. Nothing recorded is lost.
+    pub fn advance(&mut self, patience: Duration) -> Result<Progress> {
+        if self.ending.is_none() {
+            let (workers, in_flight) = (self.evaluator.workers(), self.evaluator.in_flight());
+            match next_step(self.engine, workers, in_flight, self.started.elapsed().as_secs_f64()) {
+                Step::Ask(n) => return self.ask(n),
+                Step::Stop(stop) => self.ending = Some(stop),
+                Step::Wait => {}
+            }
+        }
+        if self.evaluator.in_flight() > 0 {
+            return match self.evaluator.wait(patience)? {
+                Some(finished) => self.tell(finished),
+                // Jobs given up by an interrupted evaluator leave without an outcome.
+                None => Ok(Progress::Waiting),
+            };
+        }
+        match &self.ending {
+            Some(stop) => Ok(Progress::Done(honest(self.engine, stop.clone()))),
+            None => Ok(Progress::Waiting),
+        }
+    }
+
+    fn ask(&mut self, n: usize) -> Result<Progress> {
+        let begin = Instant::now();
+        let mut asked = self.engine.ask(n)?;
+        asked.seconds = begin.elapsed().as_secs_f64();
+        let (jobs, seconds) = (asked.jobs.clone(), asked.seconds);
+        self.keep(&Event::Asked(asked))?;
+        let progress = Progress::Asked { jobs: jobs.len(), seconds };
+        for job in jobs {
+            self.evaluator.submit(job)?;
+        }
+        Ok(progress)
+    }
+
+    fn tell(&mut self, finished: Finished) -> Result<Progress> {
+        let Finished { id, outcome, attempts, seconds, worker, .. } = finished;
+        let told = Told { id, outcome: outcome.clone(), attempt: attempts, seconds, worker: Some(worker.to_string()) };
+        self.keep(&Event::Told(told))?;
+        if let Outcome::Failed { kind, message } = &outcome
+            && self.engine.settings().on_failure == OnFailure::Abort
+        {
+            self.finish_early(Stop::new(Status::Failed, format!("evaluation {id} failed ({kind}): {message}")));
+        }
+        Ok(Progress::Told { id, outcome })
+    }
+
+    fn keep(&mut self, event: &Event) -> Result<()> {
+        if self.engine.judge(event)? != Applied::Repeated {
+            self.record.append(event)?;
+            self.engine.apply(event)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a run does next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Choose a batch of this many points.
+    Ask(usize),
+    /// Wait for evaluations.
+    Wait,
+    /// Ask no more.
+    Stop(Stop),
+}
+
+/// What a run does next with `in_flight` evaluations queued or running on so many workers, `seconds` after it began.
+#[must_use]
+pub fn next_step(engine: &Engine, workers: usize, in_flight: usize, seconds: f64) -> Step {
+    let free = match engine.settings().schedule {
+        Schedule::Batch if in_flight == 0 => engine.next_batch(),
+        Schedule::Batch => 0,
+        Schedule::Async => workers.saturating_sub(in_flight),
+    };
+    if free == 0 {
+        return Step::Wait;
+    }
+    if let Some(stop) = stop::check(engine, &rounds(engine), seconds) {
+        return Step::Stop(stop);
+    }
+    let used = engine.ledger().entries().len() + engine.ledger().imported().len();
+    Step::Ask(free.min(engine.settings().max_evaluations.saturating_sub(used)).max(1))
+}
+
+/// No evidence, no success: whatever else ended the run.
+#[must_use]
+pub fn honest(engine: &Engine, stop: Stop) -> Stop {
+    match (&stop.status, engine.current()) {
+        (Status::Interrupted | Status::Failed, _) | (_, Ok(_)) => stop,
+        (_, Err(e)) => Stop::new(Status::Failed, format!("{}; {e}", stop.reason)),
+    }
+}
+
+/// How a run stands, judged by its events alone; `None` when there is more to do.
+#[must_use]
+pub fn standing(engine: &Engine) -> Option<Stop> {
+    if let Some(stop) = aborted(engine) {
+        return Some(stop);
+    }
+    if engine.ledger().pending().next().is_some() {
+        return None;
+    }
+    stop::check(engine, &rounds(engine), 0.0).map(|stop| honest(engine, stop))
+}
+
+/// The failure that ended a run whose failures are to end it.
+#[must_use]
+pub fn aborted(engine: &Engine) -> Option<Stop> {
+    if engine.settings().on_failure != OnFailure::Abort {
+        return None;
+    }
+    engine.ledger().entries().find_map(|entry| match &entry.answer.as_ref()?.outcome {
+        Outcome::Failed { kind, message } => {
+            let reason = format!("evaluation {} failed ({kind}): {message}", entry.job.id);
+            Some(Stop::new(Status::Failed, reason))
+        }
+        Outcome::Value(_) => None,
+    })
+}
+
+/// A reason to give up: `failed` evaluations in a row, as many as the run begins with, and no value at all. That is a mistake in
+/// the likelihood, not in the points.
+#[must_use]
+pub fn hopeless(engine: &Engine, failed: usize, last: &str) -> Option<Stop> {
+    let enough = engine.initial_size().max(engine.settings().batch);
+    if failed < enough || engine.ledger().values().next().is_some() {
+        return None;
+    }
+    Some(Stop::new(Status::Failed, format!("all {failed} evaluations so far failed, the last one: {last}")))
+}
+
+/// What was believed after every batch, up to now.
+#[must_use]
+pub fn rounds(engine: &Engine) -> Vec<Round> {
+    let mut rounds = engine.history().to_vec();
+    if let Ok(current) = engine.current() {
+        let batches = engine.ledger().batches().len();
+        let known = rounds.last().is_some_and(|r| r.belief.values == current.believed.values);
+        if !known {
+            rounds.push(Round { batches, belief: current.believed.clone() });
+        }
+    }
+    rounds
+}
+
+/// How to integrate in this process.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// All choices of the run.
+    pub settings: Settings,
+    /// Its seed.
+    pub seed: u64,
+    /// Threads that evaluate the likelihood; by default one a core.
+    pub workers: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let workers = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+        Self { settings: Settings::default(), seed: 0, workers }
+    }
+}
+
+/// The outcome of [`integrate`].
+#[derive(Debug)]
+pub struct Integral {
+    /// The belief about the evidence.
+    pub estimate: Estimate,
+    /// What was believed after every batch.
+    pub rounds: Vec<Round>,
+    /// Why it ended.
+    pub stop: Stop,
+    /// The whole run: evaluations, failures, the belief about the integrand.
+    pub engine: Engine,
+}
+
+/// How long a step waits for an answer before it looks around.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// The evidence `Z = ∫ ℓ(θ) π(θ) dθ` of a log-likelihood under a prior, evaluated on threads, a batch at a time.
+///
+/// ```
+/// use batchquad::{integrate, Config, prior::{Distribution, Prior}, run::Settings};
+/// let prior = Prior::independent([("x", Distribution::normal(0.0, 1.0)?), ("y", Distribution::normal(0.0, 1.0)?)])?;
+/// // A Gaussian likelihood N(x; 1, ½²) N(y; 0, ½²): the evidence is N(1; 0, 1 + ¼) N(0; 0, 1 + ¼).
+/// let log_likelihood = |t: &[f64]| {
+///     let square = (t[0] - 1.0).powi(2) + t[1].powi(2);
+///     -0.5 * square / 0.25 - (std::f64::consts::TAU * 0.25).ln()
+/// };
+/// let settings = Settings { max_evaluations: 48, ..Settings::default() };
+/// let integral = integrate(log_likelihood, prior, Config { settings, ..Config::default() })?;
+/// let truth = -0.5 / 1.25 - (std::f64::consts::TAU * 1.25).ln();
+/// assert!((integral.estimate.log_z - truth).abs() < 0.01);
+/// # Ok::<(), batchquad::Error>(())
+/// ```
+///
+/// # Errors
+/// [`crate::Error::Invalid`] for settings out of range, [`crate::Error::NoFiniteValue`] when no finite log-likelihood was
+/// seen. A likelihood that panics or returns NaN at some points is not an error: those points are excluded and counted.
+pub fn integrate(
+    log_likelihood: impl Fn(&[f64]) -> f64 + Send + Sync + 'static,
+    prior: Prior,
+    config: Config,
+) -> Result<Integral> {
+    let mut engine = Engine::new(prior, config.settings, config.seed)?;
+    let mut evaluator = ThreadEvaluator::new(config.workers, log_likelihood)?;
+    let mut memory = Memory;
+    let mut run = Run::new(&mut engine, &mut evaluator, &mut memory)?;
+    let stop = loop {
+        if let Progress::Done(stop) = run.advance(PATIENCE)? {
+            break stop;
+        }
+    };
+    let estimate = engine.current()?.estimate;
+    Ok(Integral { estimate, rounds: rounds(&engine), stop, engine })
+}

@@ -1,0 +1,198 @@
+//! From values to a belief: where the reference measure is, hyperparameters, the evidence.
+
+use super::{
+    Current,
+    basis::{Believed, Repairs, fingerprint},
+};
+use crate::{
+    belief::{
+        frame::{Frame, Place},
+        gp::FitOptions,
+        kernel::SquaredExponential,
+        measure::Gaussian,
+        nodes::Nodes,
+        surrogate::Surrogate,
+    },
+    error::Result,
+    infer::posterior::closed_moments,
+    numeric::normal,
+    points::Points,
+    run::settings::{Reference, Settings},
+};
+
+/// While there are at most this many values, every refit searches from several starts; later only when they have grown by
+/// [`Settings::refit_growth`]. `MATH.md` §8.
+const CHEAP: usize = 40;
+
+/// How often the reference measure may move for the same values.
+const MOVES: usize = 2;
+
+/// The measure moves when the place it should follow is this many nats away: less makes no difference to the integrand, and
+/// hyperparameters found in one frame serve in the next.
+const SETTLED: f64 = 0.1;
+
+/// Beliefs from earlier, which make a new one cheap.
+#[derive(Clone, Copy)]
+pub(super) struct Earlier<'a> {
+    /// The one that the last batch was chosen from: where the search begins.
+    pub(super) last: Option<&'a Believed>,
+    /// One that somebody remembers; it counts for its own values only.
+    pub(super) recalled: Option<&'a Believed>,
+}
+
+/// The belief about `dim` parameters from latent points and their log-likelihoods.
+pub(super) fn believe(
+    settings: &Settings,
+    dim: usize,
+    (rows, values): (&[Vec<f64>], &[f64]),
+    Earlier { last, recalled }: Earlier<'_>,
+) -> Result<Current> {
+    let Nodes { points, log_values, merged, contradictory } = Nodes::new(rows, values)?;
+    let data = Data { settings, dim, nodes: points, log_values };
+    let fingerprint = fingerprint(settings, &data.nodes, &data.log_values);
+    let found = match [last, recalled].into_iter().flatten().find(|b| b.fingerprint == fingerprint) {
+        Some(known) => data.recall(known)?,
+        None => data.search(last)?,
+    };
+    let Found { surrogate, place, searched, at_bound } = found;
+    let model = surrogate.estimate()?;
+    let residuals = surrogate.residuals();
+    let estimate = model.widened(surrogate.jackknife(&residuals)?);
+    let (kernel, jitter) = (surrogate.kernel(), surrogate.jitter());
+    let believed = Believed {
+        values: values.len(),
+        fingerprint,
+        sigma2: kernel.sigma2(),
+        lengthscales: kernel.lengthscales().to_vec(),
+        place,
+        searched,
+        log_z: Some(estimate.log_z).filter(|v| v.is_finite()),
+        log_z_sd: Some(estimate.log_z_sd).filter(|v| v.is_finite()),
+        repairs: Repairs {
+            jitter_rungs: jitter.rungs,
+            largest_jitter: jitter.largest,
+            clamped_variance: model.clamped,
+            lengthscale_at_bound: at_bound,
+            merged_values: merged,
+            contradictory_nodes: contradictory,
+        },
+    };
+    Ok(Current { surrogate, estimate, model_sd: model.log_z_sd, residuals, believed })
+}
+
+/// The belief with the frame and the hyperparameters of an earlier one.
+pub(super) fn recall(
+    settings: &Settings,
+    dim: usize,
+    (rows, values): (&[Vec<f64>], &[f64]),
+    known: &Believed,
+) -> Result<Surrogate> {
+    let Nodes { points, log_values, .. } = Nodes::new(rows, values)?;
+    Ok(Data { settings, dim, nodes: points, log_values }.recall(known)?.surrogate)
+}
+
+/// Distinct latent nodes with their log-likelihoods.
+struct Data<'a> {
+    settings: &'a Settings,
+    dim: usize,
+    nodes: Points,
+    log_values: Vec<f64>,
+}
+
+struct Found {
+    surrogate: Surrogate,
+    place: Option<Place>,
+    searched: usize,
+    at_bound: bool,
+}
+
+impl Data<'_> {
+    fn frame(&self, place: Option<&Place>) -> Result<Frame> {
+        place.map_or_else(|| Ok(Gaussian::standard(self.dim)?.into()), Frame::at)
+    }
+
+    /// The data as a belief in `frame` sees them.
+    fn seen_from(&self, frame: &Frame) -> Result<(Points, Vec<f64>)> {
+        let logs = self.nodes.rows().zip(&self.log_values).map(|(u, l)| l + frame.log_ratio(u)).collect();
+        Ok((frame.enter(&self.nodes)?, logs))
+    }
+
+    /// The belief of before, from the same data.
+    fn recall(&self, known: &Believed) -> Result<Found> {
+        let frame = self.frame(known.place.as_ref())?;
+        let (nodes, logs) = self.seen_from(&frame)?;
+        let kernel = SquaredExponential::new(known.sigma2, known.lengthscales.clone())?;
+        let jitter = self.settings.fit_options().jitter;
+        let surrogate = Surrogate::with_kernel(self.settings.surrogate, frame, &nodes, &logs, kernel, jitter)?;
+        let (place, searched) = (known.place.clone(), known.searched);
+        Ok(Found { surrogate, place, searched, at_bound: known.repairs.lengthscale_at_bound })
+    }
+
+    /// A new belief: the last frame and hyperparameters are where the search for better ones begins.
+    fn search(&self, last: Option<&Believed>) -> Result<Found> {
+        let (model, options) = (self.settings.surrogate, self.settings.fit_options());
+        if let Some(known) = &self.settings.known_kernel {
+            let kernel = known.scaled(model, self.log_values.iter().copied().fold(f64::NEG_INFINITY, f64::max))?;
+            let frame = self.frame(None)?;
+            let surrogate =
+                Surrogate::with_kernel(model, frame, &self.nodes, &self.log_values, kernel, options.jitter)?;
+            return Ok(Found { surrogate, place: None, searched: 0, at_bound: false });
+        }
+        let searched = last.map_or(0, |b| b.searched);
+        let grown = self.nodes.len() as f64 >= self.settings.refit_growth * searched as f64;
+        let thorough = self.nodes.len() <= CHEAP || grown;
+        let starts = if thorough { options.starts } else { Vec::new() };
+        let options = FitOptions { starts, ..options };
+        let follows = self.settings.reference == Reference::Moving
+            && model.warp().is_positive()
+            && self.carriers() >= (self.dim + 1) as f64;
+        let mut place = last.and_then(|b| b.place.clone()).filter(|_| follows);
+        let mut warm = match last {
+            Some(b) => {
+                let growth = self.frame(b.place.as_ref())?.log_growth();
+                Some((SquaredExponential::new(b.sigma2, b.lengthscales.clone())?, growth))
+            }
+            None => None,
+        };
+        let mut moves = 0;
+        loop {
+            let frame = self.frame(place.as_ref())?;
+            let (nodes, logs) = self.seen_from(&frame)?;
+            let growth = frame.log_growth();
+            let start = warm.as_ref().map(|(kernel, from)| rescaled(kernel, from - growth)).transpose()?;
+            let surrogate = Surrogate::fit(model, frame, &nodes, &logs, &options, start.as_ref())?;
+            let next = if follows && moves < MOVES { self.next_place(&surrogate) } else { None };
+            let Some(next) = next else {
+                let at_bound = surrogate.at_bound();
+                let searched = if thorough { self.nodes.len() } else { searched };
+                return Ok(Found { surrogate, place, searched, at_bound });
+            };
+            moves += 1;
+            warm = Some((surrogate.kernel().clone(), growth));
+            place = Some(next);
+        }
+    }
+
+    /// How many nodes carry the tempered posterior `p = ℓ^½ N(u; 0, I)`: `(Σp)²/Σp²` over the nodes.
+    fn carriers(&self) -> f64 {
+        let log_prior = |u: &[f64]| u.iter().map(|u| normal::log_density(*u)).sum::<f64>();
+        let logs: Vec<f64> = self.nodes.rows().zip(&self.log_values).map(|(u, l)| 0.5 * l + log_prior(u)).collect();
+        let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let shares: Vec<f64> = logs.iter().map(|l| (l - top).exp()).collect();
+        shares.iter().sum::<f64>().powi(2) / shares.iter().map(|s| s * s).sum::<f64>()
+    }
+
+    /// Where the measure should be instead, if that is far enough to matter. It stays where no place can be found.
+    fn next_place(&self, surrogate: &Surrogate) -> Option<Place> {
+        let (mean, covariance) = closed_moments(surrogate).ok()?;
+        let place = Place::tempered(&mean, &covariance).ok()?;
+        let far = surrogate.frame().divergence(&place).is_ok_and(|nats| nats > SETTLED);
+        (far && Frame::at(&place).is_ok()).then_some(place)
+    }
+}
+
+/// A kernel with lengthscales multiplied by `exp(log_factor)`.
+fn rescaled(kernel: &SquaredExponential, log_factor: f64) -> Result<SquaredExponential> {
+    let factor = log_factor.exp();
+    SquaredExponential::new(kernel.sigma2(), kernel.lengthscales().iter().map(|l| l * factor).collect())
+}

@@ -1,0 +1,354 @@
+//! Ask, apply, estimate: the bridge between beliefs on one side and journal and evaluators on the other.
+//!
+//! The state is the fold of the run's events ([`Ledger`]); a live run and a resumed one go through the same [`Engine::apply`].
+//! [`Engine::ask`] changes nothing: it gives the event to be recorded.
+
+mod basis;
+mod believe;
+
+pub use basis::{Believed, Repairs, Round};
+
+use std::{cell::OnceCell, collections::BTreeMap};
+
+use basis::{Basis, read_basis};
+use believe::{Earlier, believe, recall};
+use serde_json::Value;
+
+use crate::{
+    belief::{estimate::Estimate, residuals::Residual, surrogate::Surrogate},
+    choose::select::select,
+    error::{Error, Result},
+    infer::posterior::{Posterior, mass_nearest},
+    journal::{Applied, Asked, Event, Header, Ledger},
+    numeric::rng::job_seed,
+    points::Points,
+    prior::Prior,
+    run::settings::{OnFailure, Settings, initial_size},
+    types::{Job, JobId, Outcome},
+};
+
+/// A belief with the state that describes it.
+#[derive(Debug, Clone)]
+pub struct Current {
+    /// The belief about the integrand, in the coordinates of its frame.
+    pub surrogate: Surrogate,
+    /// The belief about the evidence: the model's mean, with its variance and the jackknife's.
+    pub estimate: Estimate,
+    /// The standard deviation of `log Z` by the model alone.
+    pub model_sd: f64,
+    /// How each value is predicted from all the others, in the order of the surrogate's nodes.
+    pub residuals: Vec<Residual>,
+    /// Hyperparameters and repairs.
+    pub believed: Believed,
+}
+
+/// The state of a run and all that can be asked of it.
+#[derive(Debug)]
+pub struct Engine {
+    prior: Prior,
+    settings: Settings,
+    ledger: Ledger,
+    latent: BTreeMap<JobId, Vec<f64>>,
+    last: Option<Believed>,
+    recalled: Option<Believed>,
+    history: Vec<Round>,
+    fallbacks: usize,
+    current: OnceCell<Current>,
+}
+
+impl Engine {
+    /// A run in memory, in which nothing has happened yet.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for settings out of range.
+    pub fn new(prior: Prior, settings: Settings, seed: u64) -> Result<Self> {
+        let header = Header::new(prior.names().to_vec(), seed, Value::Null, settings.to_map()?)?;
+        Self::from_ledger(prior, Ledger::new(header))
+    }
+
+    /// A run from its ledger: settings are the ledger's.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for settings or batches that cannot be read, [`Error::Length`] for a prior of another dimension.
+    pub fn from_ledger(prior: Prior, ledger: Ledger) -> Result<Self> {
+        if prior.dim() != ledger.header().dim() {
+            return Err(Error::length("prior", ledger.header().dim(), prior.dim()));
+        }
+        let mut engine = Self {
+            settings: read_settings(ledger.settings(), prior.dim())?,
+            prior,
+            latent: BTreeMap::new(),
+            last: None,
+            recalled: None,
+            history: Vec::new(),
+            fallbacks: 0,
+            current: OnceCell::new(),
+            ledger,
+        };
+        for (batches, asked) in engine.ledger.batches().to_vec().iter().enumerate() {
+            engine.take_basis(asked, batches)?;
+        }
+        Ok(engine)
+    }
+
+    /// What an event would do, without doing it.
+    ///
+    /// # Errors
+    /// As [`Ledger::judge`]; [`Error::Invalid`] for a batch or settings that cannot be read.
+    pub fn judge(&self, event: &Event) -> Result<Applied> {
+        match event {
+            Event::Asked(asked) => read_basis(asked).map(|_| ())?,
+            Event::Settings { changes } => {
+                let mut settings = self.ledger.settings().clone();
+                settings.extend(changes.clone());
+                read_settings(&settings, self.prior.dim()).map(|_| ())?;
+            }
+            _ => {}
+        }
+        self.ledger.judge(event)
+    }
+
+    /// Takes in an event.
+    ///
+    /// # Errors
+    /// As [`Engine::judge`]; the state is then as it was.
+    pub fn apply(&mut self, event: &Event) -> Result<Applied> {
+        let applied = self.judge(event)?;
+        self.ledger.apply(event)?;
+        match event {
+            Event::Asked(asked) => self.take_basis(asked, self.ledger.batches().len() - 1)?,
+            Event::Settings { .. } => self.settings = read_settings(self.ledger.settings(), self.prior.dim())?,
+            _ => {}
+        }
+        if !matches!(event, Event::Asked(_) | Event::Note { .. }) {
+            self.current = OnceCell::new();
+        }
+        Ok(applied)
+    }
+
+    /// Remembers what a batch was chosen from; `batches` had been asked before it.
+    fn take_basis(&mut self, asked: &Asked, batches: usize) -> Result<()> {
+        let basis = read_basis(asked)?;
+        for (job, latent) in asked.jobs.iter().zip(basis.latent) {
+            self.latent.insert(job.id, latent);
+        }
+        if let Some(belief) = basis.belief {
+            self.history.push(Round { batches, belief: belief.clone() });
+            self.last = Some(belief);
+        }
+        self.fallbacks += basis.fallbacks;
+        Ok(())
+    }
+
+    /// Chooses up to `n` further points, with everything that is still being evaluated as pending, and gives the event that
+    /// records them. Nothing changes until that event is applied; asking twice gives the same answer.
+    ///
+    /// The first points are the initial design. When it is used up before any finite value is known, it goes on.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for `n = 0`; numerical errors when no belief can be formed.
+    pub fn ask(&self, n: usize) -> Result<Asked> {
+        if n == 0 {
+            return Err(Error::invalid("number of points to ask", n, "at least 1"));
+        }
+        let asked = self.ledger.entries().len();
+        let initial = self.initial_size();
+        let (points, belief, fallbacks) = if asked < initial || !self.has_value() {
+            let n = if asked < initial { n.min(initial - asked) } else { n };
+            let design = self.settings.initial_design.latent(self.prior.dim(), asked + n, self.seed())?;
+            let rows: Vec<&[f64]> = (asked..asked + n).map(|i| design.row(i)).collect();
+            (Points::from_rows(&rows)?, None, 0)
+        } else {
+            let current = self.current()?;
+            let search = self.settings.search(self.seed(), asked as u64);
+            let frame = current.surrogate.frame();
+            let avoided = frame.enter(&self.avoided()?)?;
+            let chosen = select(&*self.settings.rule(), &current.surrogate, &avoided, n, search)?;
+            (frame.leave(&chosen.points)?, Some(current.believed.clone()), chosen.fallbacks)
+        };
+        let first = self.ledger.next_id().0;
+        let mut jobs = Vec::new();
+        for (k, u) in points.rows().enumerate() {
+            let id = JobId(first + k as u64);
+            jobs.push(Job { id, theta: self.prior.to_theta(u)?, seed: job_seed(self.seed(), id) });
+        }
+        let basis = Basis { latent: points.rows().map(<[f64]>::to_vec).collect(), belief, fallbacks };
+        let info = serde_json::to_value(basis)
+            .map_err(|e| Error::Numerical { what: "record of a batch".into(), reason: e.to_string() })?;
+        Ok(Asked { jobs, seconds: 0.0, info })
+    }
+
+    /// How many points the next batch should have: the whole batch for an initial design, then no more than the share of the values
+    /// known that [`Settings::batch_growth`] allows.
+    #[must_use]
+    pub fn next_batch(&self) -> usize {
+        if self.ledger.entries().len() < self.initial_size() {
+            return self.settings.batch;
+        }
+        let values = self.ledger.values().count() + self.ledger.imported().len();
+        self.settings.batch.min((self.settings.batch_growth * values as f64) as usize).max(1)
+    }
+
+    /// Reminds the engine of a belief it came to earlier, so that its hyperparameters need not be searched for again. It counts only for the very values
+    /// and choices that it rests on, and then gives the same bits; any other is passed over.
+    pub fn remind(&mut self, belief: Believed) {
+        self.recalled = Some(belief);
+        self.current = OnceCell::new();
+    }
+
+    /// The belief given all values so far, with its estimate of the evidence. Worked out once and kept until an event arrives.
+    ///
+    /// # Errors
+    /// [`Error::NoFiniteValue`] when there is nothing to integrate yet; numerical errors when no belief can be formed.
+    pub fn current(&self) -> Result<&Current> {
+        if let Some(current) = self.current.get() {
+            return Ok(current);
+        }
+        let (rows, values) = self.data(None)?;
+        let earlier = Earlier { last: self.last.as_ref(), recalled: self.recalled.as_ref() };
+        let current = believe(&self.settings, self.prior.dim(), (&rows, &values), earlier)?;
+        Ok(self.current.get_or_init(|| current))
+    }
+
+    /// What the belief given all values so far says about the parameters.
+    ///
+    /// # Errors
+    /// As [`Engine::current`].
+    pub fn posterior(&self) -> Result<Posterior<'_>> {
+        Posterior::new(&self.current()?.surrogate, &self.prior, self.seed())
+    }
+
+    /// The belief that the hyperparameters recorded with a batch give to all that was asked before job `first`.
+    pub(crate) fn belief_before(&self, first: JobId, believed: &Believed) -> Result<Surrogate> {
+        let (rows, values) = self.data(Some(first))?;
+        recall(&self.settings, self.prior.dim(), (&rows, &values), believed)
+    }
+
+    /// Latent coordinates with their log-likelihoods: imported rows first, then jobs by id, up to one if that is named.
+    fn data(&self, before: Option<JobId>) -> Result<(Vec<Vec<f64>>, Vec<f64>)> {
+        let (mut rows, mut logs) = (Vec::new(), Vec::new());
+        for row in self.ledger.imported() {
+            rows.push(self.prior.to_latent(&row.theta)?);
+            logs.push(row.log_likelihood.get());
+        }
+        for entry in self.ledger.entries().take_while(|entry| before.is_none_or(|id| entry.job.id < id)) {
+            let value = match entry.answer.as_ref().map(|told| &told.outcome) {
+                Some(Outcome::Value(value)) => *value,
+                Some(Outcome::Failed { .. }) if self.settings.on_failure == OnFailure::AsZero => f64::NEG_INFINITY,
+                _ => continue,
+            };
+            rows.push(self.latent_of(entry.job.id)?.to_vec());
+            logs.push(value);
+        }
+        if !logs.iter().any(|l| l.is_finite()) {
+            return Err(Error::NoFiniteValue { count: logs.len() });
+        }
+        Ok((rows, logs))
+    }
+
+    fn has_value(&self) -> bool {
+        let finite = |v: f64| v.is_finite();
+        self.ledger.values().any(|(_, v)| finite(v))
+            || self.ledger.imported().iter().any(|r| finite(r.log_likelihood.get()))
+    }
+
+    /// Points that must not be asked again: those being evaluated, and those that failed for good.
+    fn avoided(&self) -> Result<Points> {
+        let zero = self.settings.on_failure == OnFailure::AsZero;
+        let mut flat = Vec::new();
+        for entry in self.ledger.entries() {
+            let failed = entry.answer.is_some() && entry.value().is_none();
+            if entry.is_pending() || (failed && !zero) {
+                flat.extend_from_slice(self.latent_of(entry.job.id)?);
+            }
+        }
+        Points::new(self.prior.dim(), flat)
+    }
+
+    /// The latent coordinates of a job.
+    ///
+    /// # Errors
+    /// [`Error::UnknownJob`].
+    pub fn latent_of(&self, id: JobId) -> Result<&[f64]> {
+        self.latent.get(&id).map(Vec::as_slice).ok_or(Error::UnknownJob { id })
+    }
+
+    /// How many points the initial design has: none are needed when values were imported.
+    #[must_use]
+    pub fn initial_size(&self) -> usize {
+        let wanted = self.settings.initial_size.unwrap_or_else(|| initial_size(self.prior.dim()));
+        wanted.saturating_sub(self.ledger.imported().len())
+    }
+
+    /// The seed of the run.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.ledger.header().seed()
+    }
+
+    /// The prior.
+    #[must_use]
+    pub fn prior(&self) -> &Prior {
+        &self.prior
+    }
+
+    /// The settings as they are now.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// All that has happened.
+    #[must_use]
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// What was believed each time a batch was chosen.
+    #[must_use]
+    pub fn history(&self) -> &[Round] {
+        &self.history
+    }
+
+    /// The share of the prior that is nearer to a point whose evaluation failed than to any value, by [`mass_nearest`]: what the
+    /// belief can only guess. None when nothing failed, or when failures count as likelihood zero.
+    ///
+    /// # Errors
+    /// When an imported point cannot be mapped to latent coordinates.
+    pub fn excluded_mass(&self) -> Result<Option<f64>> {
+        let (mut failed, mut known) = (Vec::new(), Vec::new());
+        for entry in self.ledger.entries().filter(|entry| !entry.is_pending()) {
+            let points = if entry.value().is_some() { &mut known } else { &mut failed };
+            points.extend_from_slice(self.latent_of(entry.job.id)?);
+        }
+        if failed.is_empty() || self.settings.on_failure == OnFailure::AsZero {
+            return Ok(None);
+        }
+        for row in self.ledger.imported() {
+            known.extend(self.prior.to_latent(&row.theta)?);
+        }
+        let (failed, known) = (Points::new(self.prior.dim(), failed)?, Points::new(self.prior.dim(), known)?);
+        mass_nearest(&failed, &known, 4096, self.seed()).map(Some)
+    }
+
+    /// How many points were space-filling because the acquisition had none to offer.
+    #[must_use]
+    pub fn fallbacks(&self) -> usize {
+        self.fallbacks
+    }
+}
+
+fn read_settings(map: &serde_json::Map<String, Value>, dim: usize) -> Result<Settings> {
+    let mut map = map.clone();
+    // Runs from before there was a choice integrated against the prior.
+    map.entry("reference").or_insert_with(|| Value::from("prior"));
+    let settings: Settings = serde_json::from_value(Value::Object(map))
+        .map_err(|e| Error::invalid("settings", e.to_string(), "settings of this release"))?;
+    settings.validate()?;
+    match &settings.known_kernel {
+        Some(known) if known.lengthscales.len() != dim => {
+            Err(Error::length("known_kernel.lengthscales", dim, known.lengthscales.len()))
+        }
+        _ => Ok(settings),
+    }
+}

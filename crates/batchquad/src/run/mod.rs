@@ -1,0 +1,20 @@
+//! A run: its choices, its state, its loop, where it is kept and whether to believe it.
+
+pub(crate) mod diagnostics;
+pub(crate) mod drive;
+pub(crate) mod engine;
+pub(crate) mod session;
+pub(crate) mod settings;
+pub(crate) mod stop;
+
+pub use self::{
+    diagnostics::{Diagnosis, Finding, Forecast, Level, diagnose},
+    drive::{
+        Config, Integral, Memory, Progress, Record, Run, Step, aborted, honest, hopeless, integrate, next_step, rounds,
+        standing,
+    },
+    engine::{Believed, Current, Engine, Repairs, Round},
+    session::{BELIEF, Plan, Session, peek, peek_before_damage, remark},
+    settings::{KernelChoice, KnownKernel, OnFailure, Reference, Schedule, Settings, initial_size},
+    stop::{Status, Stop, target_met},
+};

@@ -1,0 +1,226 @@
+//! A run and where it is kept, together: what every shell around the library does with stores.
+
+use std::{path::Path, time::Instant};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::{
+    error::{Error, Result},
+    journal::{Applied, Event, Header, Ledger, Replay, Store},
+    prior::{Parameters, Prior},
+    run::{
+        drive::{Memory, Record, rounds},
+        engine::Engine,
+        settings::Settings,
+        stop::{self, Stop},
+    },
+    types::Job,
+};
+
+/// What a run is about.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The prior.
+    pub prior: Prior,
+    /// The prior in writing, as [`Parameters`] describe it: what a store is compared by.
+    pub problem: Value,
+    /// All choices.
+    pub settings: Settings,
+    /// The seed; if it is left open that of an existing store holds, or 0.
+    pub seed: Option<u64>,
+}
+
+impl Plan {
+    fn header(&self, stored: Option<&Header>) -> Result<Header> {
+        let seed = self.seed.or(stored.map(Header::seed)).unwrap_or(0);
+        Header::new(self.prior.names().to_vec(), seed, self.problem.clone(), self.settings.to_map()?)
+    }
+}
+
+/// A run and its record, which is a [`Store`] or [`Memory`].
+pub struct Session {
+    /// Where events are kept.
+    pub record: Box<dyn Record + Send>,
+    /// The state.
+    pub engine: Engine,
+}
+
+impl Session {
+    /// A run that nothing is kept of.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for settings out of range.
+    pub fn in_memory(plan: &Plan) -> Result<Self> {
+        let engine = Engine::from_ledger(plan.prior.clone(), Ledger::new(plan.header(None)?))?;
+        Ok(Self { record: Box::new(Memory), engine })
+    }
+
+    /// A new store for a plan.
+    ///
+    /// # Errors
+    /// As [`Store::create`]; [`Error::Invalid`] for settings out of range.
+    pub fn create(dir: &Path, plan: &Plan) -> Result<Self> {
+        let header = plan.header(None)?;
+        let store = Store::create(dir, &header)?;
+        let engine = Engine::from_ledger(plan.prior.clone(), Ledger::new(header))?;
+        Ok(Self { record: Box::new(store), engine })
+    }
+
+    /// Opens a store by itself: its header says what the problem is.
+    ///
+    /// # Errors
+    /// As [`Store::open`] and [`Parameters::prior`].
+    pub fn open(dir: &Path) -> Result<(Self, Replay)> {
+        let (store, replay) = Store::open(dir)?;
+        let engine = engine_of(&replay)?;
+        Ok((Self { record: Box::new(store), engine }, replay))
+    }
+
+    /// Opens the store of a plan; what the plan may change, and does, is recorded.
+    ///
+    /// # Errors
+    /// As [`Store::open`]; [`Error::StoreDiffers`] when it is the store of another problem.
+    pub fn resume(dir: &Path, plan: &Plan) -> Result<(Self, Replay)> {
+        let (store, replay) = Store::open(dir)?;
+        let ledger = replay.ledger()?;
+        ledger.header().require_same(&plan.header(Some(ledger.header()))?)?;
+        let engine = reminded(plan.prior.clone(), ledger)?;
+        let mut session = Self { record: Box::new(store), engine };
+        session.change(&plan.settings)?;
+        Ok((session, replay))
+    }
+
+    /// Records an event and lets it count; what is known already is not recorded again.
+    ///
+    /// # Errors
+    /// As [`Engine::judge`] (then nothing is recorded) and [`Record::append`] (then it does not count).
+    pub fn keep(&mut self, event: &Event) -> Result<Applied> {
+        let applied = self.engine.judge(event)?;
+        if applied != Applied::Repeated {
+            self.record.append(event)?;
+            self.engine.apply(event)?;
+        }
+        Ok(applied)
+    }
+
+    /// Records the settings that differ from those in force.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for settings out of range; as [`Session::keep`].
+    pub fn change(&mut self, settings: &Settings) -> Result<()> {
+        let old = self.engine.settings().to_map()?;
+        let changes: Map<String, Value> =
+            settings.to_map()?.into_iter().filter(|(key, value)| old.get(key) != Some(value)).collect();
+        if !changes.is_empty() {
+            self.keep(&Event::Settings { changes })?;
+        }
+        Ok(())
+    }
+
+    /// Records a remark on a topic as JSON, unless it is the last one on it already. Remarks are no part of the state.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a value that JSON cannot hold; as [`Session::keep`].
+    pub fn remark(&mut self, topic: &str, value: &impl Serialize) -> Result<()> {
+        let text = serde_json::to_string(value)
+            .map_err(|e| Error::invalid(format!("remark {topic:?}"), e.to_string(), "a value that JSON can hold"))?;
+        if remark(self.engine.ledger(), topic) != Some(&text) {
+            self.keep(&Event::Note { text: format!("{topic}{text}") })?;
+        }
+        Ok(())
+    }
+
+    /// Leaves what is believed now for those who read the store: so that they need not work it out again.
+    ///
+    /// # Errors
+    /// As [`Engine::current`] and [`Session::remark`].
+    pub fn remember_belief(&mut self) -> Result<()> {
+        let believed = self.engine.current()?.believed.clone();
+        self.remark(BELIEF, &believed)
+    }
+
+    /// Chooses a batch of at most `n` points and records it, unless `given_up` says that nobody wants it any more.
+    ///
+    /// # Errors
+    /// As [`Engine::ask`] and [`Session::keep`].
+    pub fn ask_batch(&mut self, n: usize, given_up: impl Fn() -> bool) -> Result<Vec<Job>> {
+        let ledger = self.engine.ledger();
+        let used = ledger.entries().len() + ledger.imported().len();
+        let left = self.engine.settings().max_evaluations.saturating_sub(used).max(1);
+        let begin = Instant::now();
+        let mut asked = self.engine.ask(n.min(left))?;
+        asked.seconds = begin.elapsed().as_secs_f64();
+        if given_up() {
+            return Ok(Vec::new());
+        }
+        let jobs = asked.jobs.clone();
+        self.keep(&Event::Asked(asked))?;
+        Ok(jobs)
+    }
+
+    /// Points for somebody else to evaluate, as many as `wanted` unless a rule says stop.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for `wanted = 0`; as [`Session::ask_batch`].
+    pub fn ask(&mut self, wanted: usize, given_up: impl Fn() -> bool) -> Result<(Vec<Job>, Option<Stop>)> {
+        if wanted == 0 {
+            return Err(Error::invalid("number of points to ask", wanted, "at least 1"));
+        }
+        let mut jobs = Vec::new();
+        // More than one batch when the rest of the initial design is smaller than what is wanted.
+        while jobs.len() < wanted && !given_up() {
+            if let Some(stop) = stop::check(&self.engine, &rounds(&self.engine), 0.0) {
+                return Ok((jobs, Some(stop)));
+            }
+            jobs.extend(self.ask_batch(wanted - jobs.len(), &given_up)?);
+        }
+        Ok((jobs, None))
+    }
+}
+
+/// What remarks on the belief at the end of a run begin with.
+pub const BELIEF: &str = "belief: ";
+
+/// The last remark on a topic, as [`Session::remark`] left it.
+#[must_use]
+pub fn remark<'a>(ledger: &'a Ledger, topic: &str) -> Option<&'a str> {
+    ledger.notes().iter().rev().find_map(|note| note.strip_prefix(topic))
+}
+
+/// A run read from a store without locking it, also while another process writes.
+///
+/// # Errors
+/// As [`peek_before_damage`]; [`Error::StoreDamaged`].
+pub fn peek(dir: &Path) -> Result<(Engine, Replay)> {
+    let (engine, replay) = peek_before_damage(dir)?;
+    if let Some(damage) = &replay.damage {
+        let (record, reason) = (damage.record, damage.reason.clone());
+        return Err(Error::StoreDamaged { path: dir.into(), record, reason });
+    }
+    Ok((engine, replay))
+}
+
+/// As [`peek`], but of a damaged store the records that can be trusted: those before the damage, which the replay tells of.
+///
+/// # Errors
+/// As [`Store::read`] and [`Parameters::prior`].
+pub fn peek_before_damage(dir: &Path) -> Result<(Engine, Replay)> {
+    let replay = Store::read(dir)?;
+    Ok((engine_of(&replay)?, replay))
+}
+
+fn engine_of(replay: &Replay) -> Result<Engine> {
+    let ledger = replay.ledger()?;
+    reminded(Parameters::from_problem(ledger.header().problem())?.prior()?, ledger)
+}
+
+/// The run that a ledger adds up to, reminded of the belief it ended with.
+fn reminded(prior: Prior, ledger: Ledger) -> Result<Engine> {
+    let belief = remark(&ledger, BELIEF).and_then(|text| serde_json::from_str(text).ok());
+    let mut engine = Engine::from_ledger(prior, ledger)?;
+    if let Some(belief) = belief {
+        engine.remind(belief);
+    }
+    Ok(engine)
+}

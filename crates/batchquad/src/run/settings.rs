@@ -1,0 +1,232 @@
+//! What a run may be told: every choice with its default.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    belief::{gp::FitOptions, kernel::SquaredExponential, warp::Model},
+    choose::{
+        acquire::AcquisitionKind,
+        design::InitialDesign,
+        select::{BatchRule, Constants, Lie, Penalisation, Rule, Search},
+    },
+    error::{Error, Result, require_finite, require_positive},
+};
+
+/// The kernel of the Gaussian process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KernelChoice {
+    /// Squared exponential with one lengthscale for all latent coordinates, as in the paper.
+    Isotropic,
+    /// Squared exponential with a lengthscale for each.
+    #[default]
+    Ard,
+}
+
+/// What the likelihood is integrated against. `MATH.md` §6.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reference {
+    /// A measure that follows the posterior: half the prior, half a normal distribution around what has been found, in whose
+    /// coordinates the belief lives. It needs far fewer values where the posterior is narrow or tilted. A plain surrogate, which has no
+    /// positive posterior to follow, and a known kernel stay with the prior.
+    #[default]
+    Moving,
+    /// The prior, as in the paper.
+    Prior,
+}
+
+/// Hyperparameters that are known beforehand and not fitted: those of the Gaussian process in units of the likelihood itself
+/// ([`Model::Plain`]) or of its square root.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KnownKernel {
+    /// The logarithm of the variance `σ²`.
+    pub log_sigma2: f64,
+    /// The lengthscales, in latent coordinates.
+    pub lengthscales: Vec<f64>,
+}
+
+impl KnownKernel {
+    fn validate(&self) -> Result<()> {
+        require_finite("known_kernel.log_sigma2", self.log_sigma2)?;
+        self.lengthscales.iter().try_for_each(|&l| require_positive("known_kernel.lengthscales", l).map(drop))
+    }
+
+    /// The kernel where likelihoods are in units of `eᶜ`: a square root has the unit `e^(c/2)`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] when the variance is not a positive number in these units.
+    pub(crate) fn scaled(&self, model: Model, scale: f64) -> Result<SquaredExponential> {
+        let unit = model.warp().log_variance_unit(scale);
+        SquaredExponential::new((self.log_sigma2 - unit).exp(), self.lengthscales.clone())
+    }
+}
+
+/// What becomes of a point whose evaluation failed for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnFailure {
+    /// It is left out of the belief and not asked again.
+    #[default]
+    Exclude,
+    /// The likelihood is taken to be zero there: the user says so, nobody has measured it.
+    AsZero,
+    /// The run ends.
+    Abort,
+}
+
+/// When workers are given new points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Schedule {
+    /// When the whole batch is back, as in the paper: reproducible to the bit.
+    #[default]
+    Batch,
+    /// As soon as one is free, with the running points as pending: no worker waits.
+    Async,
+}
+
+/// All choices of a run. Every field has a default; unknown fields are refused.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Points chosen together.
+    pub batch: usize,
+    /// A batch is at most this share of the values known when it is chosen: a large first batch would be chosen on a poor model. At
+    /// least one point is always chosen, and the initial design and the asynchronous schedule are not held back.
+    pub batch_growth: f64,
+    /// The run ends after this many evaluations were asked.
+    pub max_evaluations: usize,
+    /// … or after this many batches.
+    pub max_batches: Option<usize>,
+    /// … or after this many seconds.
+    pub max_seconds: Option<f64>,
+    /// … or when the standard deviation of `log Z` is at most this (after two batches in a row).
+    pub target_sd: Option<f64>,
+    /// … or when `log Z` has moved by less than a tenth of this in each of five batches although the target is not met.
+    pub stall: Option<f64>,
+    /// The belief about the integrand.
+    pub surrogate: Model,
+    /// What it is integrated against.
+    pub reference: Reference,
+    /// Its kernel.
+    pub kernel: KernelChoice,
+    /// Its hyperparameters, if they are known; otherwise they are fitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known_kernel: Option<KnownKernel>,
+    /// Hyperparameters are refitted with every batch. While there are at most 40 values, and whenever these have grown by this factor
+    /// since the last time, the search has several starts; otherwise only the last hyperparameters.
+    pub refit_growth: f64,
+    /// How a batch is chosen.
+    pub batch_rule: BatchRule,
+    /// What is maximised to choose it.
+    pub acquisition: AcquisitionKind,
+    /// Starts of that search for each dimension.
+    pub starts_per_dim: usize,
+    /// The constants of local penalisation.
+    pub penalisation: Penalisation,
+    /// What the constant liar says.
+    pub lie: Lie,
+    /// How the first points are laid out.
+    pub initial_design: InitialDesign,
+    /// How many they are; by default [`initial_size`].
+    pub initial_size: Option<usize>,
+    /// When workers are given new points.
+    pub schedule: Schedule,
+    /// What becomes of failed evaluations.
+    pub on_failure: OnFailure,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            batch: 8,
+            batch_growth: 0.5,
+            max_evaluations: 128,
+            max_batches: None,
+            max_seconds: None,
+            target_sd: None,
+            stall: None,
+            surrogate: Model::default(),
+            reference: Reference::default(),
+            kernel: KernelChoice::default(),
+            known_kernel: None,
+            refit_growth: 1.5,
+            batch_rule: BatchRule::default(),
+            acquisition: AcquisitionKind::default(),
+            starts_per_dim: 10,
+            penalisation: Penalisation::default(),
+            lie: Lie::default(),
+            initial_design: InitialDesign::default(),
+            initial_size: None,
+            schedule: Schedule::default(),
+            on_failure: OnFailure::default(),
+        }
+    }
+}
+
+/// The default size of the initial design in `dim` dimensions.
+///
+/// Measured in batches of 16 (`crates/experiments/RESULTS.md`, ablation): half of it has 0.74 times the error on the GP evidence and 1.36
+/// times on mixtures in four dimensions, double of it 1.51 and 1.26 times.
+#[must_use]
+pub fn initial_size(dim: usize) -> usize {
+    4 * dim + 4
+}
+
+impl Settings {
+    /// Checks every choice.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] naming the field.
+    pub fn validate(&self) -> Result<()> {
+        let at_least_one = |name: &str, value: usize| {
+            if value == 0 { Err(Error::invalid(name, value, "at least 1")) } else { Ok(()) }
+        };
+        at_least_one("batch", self.batch)?;
+        at_least_one("max_evaluations", self.max_evaluations)?;
+        at_least_one("starts_per_dim", self.starts_per_dim)?;
+        self.max_batches.map_or(Ok(()), |n| at_least_one("max_batches", n))?;
+        self.initial_size.map_or(Ok(()), |n| at_least_one("initial_size", n))?;
+        for (name, value) in [("max_seconds", self.max_seconds), ("target_sd", self.target_sd), ("stall", self.stall)] {
+            if let Some(value) = value {
+                require_positive(name, value)?;
+            }
+        }
+        require_positive("batch_growth", self.batch_growth)?;
+        if !(self.refit_growth.is_finite() && self.refit_growth >= 1.0) {
+            return Err(Error::invalid("refit_growth", self.refit_growth, "a finite number ≥ 1"));
+        }
+        self.known_kernel.as_ref().map_or(Ok(()), KnownKernel::validate)?;
+        require_positive("penalisation.slope", self.penalisation.slope)?;
+        require_positive("penalisation.power", self.penalisation.power)?;
+        Ok(())
+    }
+
+    /// The settings as a JSON object, as they stand in a store.
+    ///
+    /// # Errors
+    /// As [`Settings::validate`].
+    pub fn to_map(&self) -> Result<serde_json::Map<String, serde_json::Value>> {
+        self.validate()?;
+        match serde_json::to_value(self) {
+            Ok(serde_json::Value::Object(map)) => Ok(map),
+            _ => Err(Error::invalid("settings", self, "values that JSON can hold")),
+        }
+    }
+
+    pub(crate) fn fit_options(&self) -> FitOptions {
+        FitOptions { ard: self.kernel == KernelChoice::Ard, ..FitOptions::default() }
+    }
+
+    /// How the acquisition is maximised after `asked` jobs.
+    pub(crate) fn search(&self, seed: u64, asked: u64) -> Search<'_> {
+        Search { criterion: &self.acquisition, starts_per_dim: self.starts_per_dim, seed, asked }
+    }
+
+    /// The batch rule with its constants.
+    pub(crate) fn rule(&self) -> Box<dyn Rule> {
+        self.batch_rule.with(Constants { penalisation: self.penalisation, lie: self.lie })
+    }
+}

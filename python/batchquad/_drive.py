@@ -31,16 +31,14 @@ class Driver:
     def __init__(self, session: Session, evaluator: Evaluator, retries: int, display: Display, blobs: dict[int, Any]) -> None:
         self._session, self._evaluator, self._retries, self._display, self._blobs = session, evaluator, retries, display, blobs
         self._waits_for_all = json.loads(session.settings)["schedule"] == "batch"
-        self._aborts = json.loads(session.settings)["on_failure"] == "abort"
         self._first: dict[int, int] = {}
-        self._failed_in_a_row = 0
         self._ending: tuple[str, str] | None = None
 
     def run(self) -> tuple[str, str]:
         """Runs to the end; says how it ended and why. What is interrupted stays pending."""
-        aborted = self._session.aborted()
-        if aborted is not None:
-            return aborted
+        ended = self._session.begin()
+        if ended is not None:
+            return ended
         began = time.monotonic()
         try:
             for id, theta, _ in self._session.pending():
@@ -75,11 +73,7 @@ class Driver:
         session, kind, message = self._session, answer.kind, answer.message
         if answer.value is not None:
             record_blob(session, self._blobs, task.id, answer.blob)
-            _, failure = session.tell(task.id, answer.value, task.attempt, answer.seconds, answer.worker)
-            if failure is None:
-                self._failed_in_a_row = 0
-                return
-            kind, message = "nan", failure
+            session.tell(task.id, answer.value, task.attempt, answer.seconds, answer.worker)
         else:
             assert kind is not None
             tried = task.attempt - self._first[task.id]
@@ -89,11 +83,7 @@ class Driver:
                 self._evaluator.start(Task(task.id, task.theta, task.attempt + 1))
                 return
             session.fail(task.id, kind, message, task.attempt, answer.seconds, answer.worker)
-        self._failed_in_a_row += 1
-        if self._ending is None:
-            self._ending = session.hopeless(self._failed_in_a_row, message)
-        if self._ending is None and self._aborts:
-            self._ending = ("failed", f"evaluation {task.id} failed ({kind}): {message}")
+        self._ending = session.losing(task.id) if self._ending is None else self._ending
 
 
 def record_blob(session: Session, blobs: dict[int, Any], id: int, blob: Any) -> None:

@@ -253,15 +253,18 @@ impl Session {
         Ok(self.long(py, |session, _| Ok(run::standing(&session.engine)))?.map(ending))
     }
 
-    /// The failure that ended a run whose failures are to end it.
-    fn aborted(&self, py: Python<'_>) -> PyResult<Option<Ending>> {
-        Ok(self.quick(py, |session| Ok(run::aborted(&session.engine)))?.map(ending))
+    /// Begins to drive the run; says so if a failure has ended it already.
+    fn begin(&self, py: Python<'_>) -> PyResult<Option<Ending>> {
+        let begin = |session: &mut run::Session| {
+            session.losses = run::Losses::default();
+            Ok(run::aborted(&session.engine))
+        };
+        Ok(self.quick(py, begin)?.map(ending))
     }
 
-    /// A reason to give up after `failed` failures in a row, the last of which said `last`.
-    fn hopeless(&self, py: Python<'_>, failed: usize, last: &str) -> PyResult<Option<Ending>> {
-        let last = last.to_owned();
-        Ok(self.quick(py, move |session| Ok(run::hopeless(&session.engine, failed, &last)))?.map(ending))
+    /// A reason to ask no more after the outcome of a job, which has been recorded.
+    fn losing(&self, py: Python<'_>, id: u64) -> PyResult<Option<Ending>> {
+        Ok(self.quick(py, move |session| session.losing(JobId(id)))?.map(ending))
     }
 
     /// The ending as it is to be reported: without evidence there is no success.

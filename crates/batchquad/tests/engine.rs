@@ -2,6 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::f64::consts::TAU;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 use std::{collections::VecDeque, time::Duration};
 
 use batchquad::{
@@ -55,6 +59,7 @@ impl Evaluator for Fake<'_> {
             id: job.id,
             outcome: (self.answer)(&job),
             attempts: 1,
+            retried: Vec::new(),
             seconds: 0.0,
             worker: 0,
             stderr_tail: String::new(),
@@ -252,11 +257,12 @@ fn failed_evaluations_are_excluded_counted_and_not_repeated() {
 fn without_a_single_value_there_is_no_evidence() {
     let fail = |_: &Job| Outcome::Failed { kind: FailureKind::Exit, message: "exit code 1".into() };
     let zero = |_: &Job| Outcome::Value(f64::NEG_INFINITY);
-    for answer in [&fail as &dyn Fn(&Job) -> Outcome, &zero] {
+    // A likelihood that only fails is given up when the initial design has failed; zeros are values, and the budget is spent.
+    for (answer, asked) in [(&fail as &dyn Fn(&Job) -> Outcome, 12), (&zero, 26)] {
         let mut engine = Engine::new(prior(2), small(), 1).unwrap();
         let stop = finish(&mut engine, &mut Fake::new(2, false, answer), &mut Memory);
         assert_eq!(stop.status, Status::Failed);
-        assert_eq!(engine.ledger().entries().len(), 26);
+        assert_eq!(engine.ledger().entries().len(), asked);
         assert!(matches!(engine.current(), Err(Error::NoFiniteValue { .. })));
     }
     let error = integrate(|_| f64::NAN, prior(1), Config { settings: small(), ..Config::default() }).unwrap_err();
@@ -442,4 +448,19 @@ fn a_tilted_needle_is_integrated_in_its_own_frame() {
     assert!(fixed.engine.current().unwrap().believed.place.is_none());
     // Without it the same values tell far less, and the error bar knows.
     assert!(fixed.estimate.log_z_sd > 5.0 * moved.estimate.log_z_sd, "{:?}", fixed.estimate);
+}
+
+#[test]
+fn a_likelihood_that_only_fails_is_given_up() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    let prior = Prior::independent([("x", Distribution::normal(0.0, 1.0).unwrap())]).unwrap();
+    let fails = move |_: &[f64]| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        f64::NAN
+    };
+    let config = Config { settings: Settings { max_evaluations: 1000, ..Settings::default() }, workers: 2, seed: 0 };
+    assert!(integrate(fails, prior, config).is_err());
+    // The initial design of one dimension, which is one batch.
+    assert_eq!(calls.load(Ordering::Relaxed), 8);
 }

@@ -97,6 +97,8 @@ fn a_passing_crash_is_survived() {
     let dir = tempfile::tempdir().unwrap();
     let script = "echo x >> tries; [ $(wc -l < tries) -ge 3 ] || kill -9 $$; echo 7";
     let finished = run(CommandSpec { working_dir: Some(dir.path().into()), ..sh(script) });
+    let retried: Vec<_> = finished.retried.iter().map(|a| (a.number, a.kind)).collect();
+    assert_eq!(retried, [(1, FailureKind::Signal), (2, FailureKind::Signal)]);
     assert_eq!((finished.outcome, finished.attempts), (Outcome::Value(7.0), 3), "two retries by default");
     assert_eq!(read(&dir.path().join("tries")), "x\nx\nx\n");
 }

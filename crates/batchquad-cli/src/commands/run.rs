@@ -5,8 +5,7 @@ use std::{path::Path, time::Duration};
 use anyhow::Result;
 use batchquad::{
     evaluate::{CommandEvaluator, Evaluator},
-    run::{Progress, Run, Session, Status, Stop, aborted, hopeless},
-    types::Outcome,
+    run::{Progress, Run, Session, Status, Stop, aborted},
 };
 
 use crate::{
@@ -34,19 +33,14 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
     let signals = Signals::listen(evaluator.interrupt())?;
     let dir = args.store.clone().unwrap_or_else(|| default_store(&args.problem));
     let mut session = open(&dir, &problem, args)?;
-    let stop = match aborted(&session.engine) {
-        Some(stop) => {
-            note("set on_failure to \"exclude\" or \"as-zero\" to go on, or give its value to `batchquad tell`");
-            stop
-        }
-        None => {
-            let mut display = Display::new(&session.engine, args.quiet);
-            let mut run = Run::new(&mut session.engine, &mut evaluator, session.record.as_mut())?;
-            let stop = drive(&mut run, &signals, &mut display);
-            display.finish();
-            stop?
-        }
-    };
+    if aborted(&session.engine).is_some() {
+        note("set on_failure to \"exclude\" or \"as-zero\" to go on, or give its value to `batchquad tell`");
+    }
+    let mut display = Display::new(&session.engine, args.quiet);
+    let mut run = Run::new(&mut session.engine, &mut evaluator, session.record.as_mut())?;
+    let stop = drive(&mut run, &signals, &mut display);
+    display.finish();
+    let stop = stop?;
     evaluator.shutdown();
     finish(&mut session, &stop, &dir, args)
 }
@@ -72,7 +66,6 @@ fn open(dir: &Path, problem: &Problem, args: &RunArgs) -> Result<Session> {
 /// Advances the run to its end, or until it is interrupted.
 fn drive(run: &mut Run<'_>, signals: &Signals, display: &mut Display) -> Result<Stop> {
     let mut interrupted = false;
-    let mut failed_in_a_row = 0;
     loop {
         if signals.arrived() && !interrupted {
             interrupted = true;
@@ -81,13 +74,6 @@ fn drive(run: &mut Run<'_>, signals: &Signals, display: &mut Display) -> Result<
         }
         match run.advance(PATIENCE) {
             Ok(Progress::Done(stop)) => return Ok(stop),
-            Ok(Progress::Told { outcome: Outcome::Failed { message, .. }, .. }) => {
-                failed_in_a_row += 1;
-                if let Some(stop) = hopeless(run.engine(), failed_in_a_row, &message) {
-                    run.finish_early(stop);
-                }
-            }
-            Ok(Progress::Told { .. }) => failed_in_a_row = 0,
             Ok(_) => {}
             // What an interrupt breaks off is not the run's fault.
             Err(_) if signals.arrived() => {

@@ -30,14 +30,14 @@ pub(super) struct Deaths {
 }
 
 /// What came of one attempt at a job.
-pub(super) enum Attempt {
+pub(super) enum Tried {
     Done { outcome: Outcome, stderr: String },
     Interrupted,
 }
 
 /// One way of carrying out an attempt.
 pub(super) trait Attempts: Send + 'static {
-    fn attempt(&mut self, job: &Job, question: &str) -> Result<Attempt>;
+    fn attempt(&mut self, job: &Job, question: &str) -> Result<Tried>;
 
     fn rest_every(&self) -> Option<Duration> {
         None
@@ -74,7 +74,7 @@ impl Context {
     }
 
     /// Starts a process. The outer error is one that every other point would meet as well, the inner one may pass.
-    pub fn spawn(&self, command: Command, input: bool, limit: Option<usize>) -> Result<Result<Process, Attempt>> {
+    pub fn spawn(&self, command: Command, input: bool, limit: Option<usize>) -> Result<Result<Process, Tried>> {
         use rustix::io::Errno;
         Process::spawn(command, input, limit).map(Ok).or_else(|e| {
             let passing = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE, Errno::TXTBSY];
@@ -91,13 +91,13 @@ impl Context {
     }
 
     /// The failure of an attempt that was ended because of its time.
-    pub fn timed_out(&self, stderr: String) -> Attempt {
+    pub fn timed_out(&self, stderr: String) -> Tried {
         let seconds = self.spec.timeout.unwrap_or_default().as_secs_f64();
         failed(FailureKind::Timeout, format!("no answer within {seconds} s"), stderr)
     }
 
     /// The failure of an attempt that printed more than is allowed.
-    pub fn too_much(&self, stderr: String) -> Attempt {
+    pub fn too_much(&self, stderr: String) -> Tried {
         failed(FailureKind::Parse, format!("printed more than {} bytes", self.spec.max_output), stderr)
     }
 
@@ -112,13 +112,13 @@ impl Context {
 }
 
 /// An attempt that failed, with the last words of the process in its message.
-pub(super) fn failed(kind: FailureKind, what: String, stderr: String) -> Attempt {
+pub(super) fn failed(kind: FailureKind, what: String, stderr: String) -> Tried {
     let message = if stderr.is_empty() { what } else { format!("{what}; stderr: {}", one_line(&stderr)) };
-    Attempt::Done { outcome: Outcome::Failed { kind, message }, stderr }
+    Tried::Done { outcome: Outcome::Failed { kind, message }, stderr }
 }
 
 /// An attempt that was answered.
-pub(super) fn answered(job: &Job, said: Result<Answer>, stderr: String) -> Attempt {
+pub(super) fn answered(job: &Job, said: Result<Answer>, stderr: String) -> Tried {
     match said {
         Err(error) => failed(FailureKind::Parse, error.to_string(), stderr),
         Ok(Answer { id: Some(id), .. }) if id != job.id => {
@@ -126,7 +126,7 @@ pub(super) fn answered(job: &Job, said: Result<Answer>, stderr: String) -> Attem
         }
         Ok(Answer { reply: Reply::Failed(reason), .. }) => failed(FailureKind::Exception, reason, stderr),
         Ok(Answer { reply: Reply::LogLikelihood(value), .. }) => {
-            Attempt::Done { outcome: Outcome::from_log_likelihood(&job.theta, value), stderr }
+            Tried::Done { outcome: Outcome::from_log_likelihood(&job.theta, value), stderr }
         }
     }
 }

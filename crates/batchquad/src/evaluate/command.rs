@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::attempt::{Attempt, Attempts, Context, Deaths};
+use super::attempt::{Attempts, Context, Deaths, Tried};
 use super::per_call::PerCall;
 use super::pool::{Evaluated, Pool, Work};
 use super::protocol::request;
 use super::server::Server;
 use super::spec::{CommandSpec, Mode};
-use super::{Evaluator, Finished, Interrupt};
+use super::{Attempt, Evaluator, Finished, Interrupt};
 use crate::error::{Error, Result};
 use crate::types::{Job, Outcome};
 
@@ -102,13 +102,17 @@ impl<A> Retrying<A> {
 impl<A: Attempts> Work for Retrying<A> {
     fn run(&mut self, job: &Job) -> Result<Option<Evaluated>> {
         let question = request(&self.context.names, job)?;
-        let mut attempts = 0;
+        let (mut attempts, mut retried) = (0, Vec::new());
         loop {
             attempts += 1;
-            let Attempt::Done { outcome, stderr } = self.attempts.attempt(job, &question)? else { return Ok(None) };
-            let passing = matches!(&outcome, Outcome::Failed { kind, .. } if kind.is_infrastructure());
-            if !passing || attempts > self.context.spec.retries {
-                return Ok(Some(Evaluated { outcome, attempts, stderr_tail: stderr }));
+            let Tried::Done { outcome, stderr } = self.attempts.attempt(job, &question)? else { return Ok(None) };
+            match outcome {
+                Outcome::Failed { kind, message }
+                    if kind.is_infrastructure() && attempts <= self.context.spec.retries =>
+                {
+                    retried.push(Attempt { number: attempts, kind, message });
+                }
+                outcome => return Ok(Some(Evaluated { outcome, attempts, retried, stderr_tail: stderr })),
             }
             // What takes down a process (a full table of processes, a job manager about to stop us) often lasts a while.
             if !self.context.pause(Duration::from_millis(100) * attempts.min(10)) {

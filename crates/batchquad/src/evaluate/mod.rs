@@ -30,7 +30,7 @@ mod threads;
 use std::time::Duration;
 
 use crate::error::Result;
-use crate::types::{Job, JobId, Outcome};
+use crate::types::{FailureKind, Job, JobId, Outcome};
 
 #[cfg(unix)]
 pub use command::CommandEvaluator;
@@ -86,6 +86,17 @@ pub trait Evaluator {
     fn shutdown(&mut self);
 }
 
+/// An attempt that failed and was not the last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt {
+    /// Its number, counted from one.
+    pub number: u32,
+    /// How it failed.
+    pub kind: FailureKind,
+    /// What happened, for a person.
+    pub message: String,
+}
+
 /// What became of a job, and what it took.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finished {
@@ -95,6 +106,8 @@ pub struct Finished {
     pub outcome: Outcome,
     /// How many times it was tried, at least 1.
     pub attempts: u32,
+    /// The attempts that failed before the last one.
+    pub retried: Vec<Attempt>,
     /// Wall-clock seconds over all attempts, without the time in the queue.
     pub seconds: f64,
     /// Which worker had it, counted from zero.

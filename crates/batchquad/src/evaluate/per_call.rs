@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::attempt::{Attempt, Attempts, Context, answered, describe, failed};
+use super::attempt::{Attempts, Context, Tried, answered, describe, failed};
 use super::process::{LOOK, Process, QUICK_LOOK};
 use super::protocol::answer;
 use super::spec::CommandSpec;
@@ -65,7 +65,7 @@ impl PerCall {
         }
     }
 
-    fn judge(&self, job: &Job, mut process: Process, out: Option<&Path>) -> Attempt {
+    fn judge(&self, job: &Job, mut process: Process, out: Option<&Path>) -> Tried {
         let status = process.kill();
         process.drain();
         let stderr = process.tail.text();
@@ -92,7 +92,7 @@ impl PerCall {
 }
 
 impl Attempts for PerCall {
-    fn attempt(&mut self, job: &Job, question: &str) -> Result<Attempt> {
+    fn attempt(&mut self, job: &Job, question: &str) -> Result<Tried> {
         let spec = &self.context.spec;
         let files = Files::new(spec, question)?;
         let (asks_on_stdin, answers_on_stdout) = (!spec.has_placeholder("{in}"), !spec.has_placeholder("{out}"));
@@ -117,7 +117,7 @@ impl Attempts for PerCall {
             }
             Watched::Interrupted => {
                 process.end(spec.grace, &self.context.interrupt);
-                Attempt::Interrupted
+                Tried::Interrupted
             }
         })
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 
-use super::{Finished, text};
+use super::{Attempt, Finished, text};
 use crate::error::{Error, Result};
 use crate::types::{FailureKind, Job, Outcome};
 
@@ -49,6 +49,7 @@ impl Interrupt {
 pub(super) struct Evaluated {
     pub outcome: Outcome,
     pub attempts: u32,
+    pub retried: Vec<Attempt>,
     pub stderr_tail: String,
 }
 
@@ -198,14 +199,14 @@ fn evaluate(worker: usize, work: &mut impl Work, job: &Job) -> Event {
         let outcome = Outcome::Failed { kind: FailureKind::Exception, message: panic_message(panic.as_ref()) };
         // Dropping a payload can panic in its turn; leaking it is the only way not to lose the worker.
         std::mem::forget(panic);
-        Ok(Some(Evaluated { outcome, attempts: 1, stderr_tail: String::new() }))
+        Ok(Some(Evaluated { outcome, attempts: 1, retried: Vec::new(), stderr_tail: String::new() }))
     });
     match run {
         Err(error) => Event::Broken(error),
         Ok(None) => Event::Abandoned,
-        Ok(Some(Evaluated { outcome, attempts, stderr_tail })) => {
+        Ok(Some(Evaluated { outcome, attempts, retried, stderr_tail })) => {
             let seconds = start.elapsed().as_secs_f64();
-            Event::Finished(Finished { id: job.id, outcome, attempts, seconds, worker, stderr_tail })
+            Event::Finished(Finished { id: job.id, outcome, attempts, retried, seconds, worker, stderr_tail })
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::attempt::{Attempt, Attempts, Context, answered, describe, failed};
+use super::attempt::{Attempts, Context, Tried, answered, describe, failed};
 use super::process::{LOOK, Process};
 use super::protocol::answer;
 use super::text::one_line;
@@ -35,7 +35,7 @@ impl Server {
     }
 
     /// A server that is ready for a question: alive, and with nothing unread from it.
-    fn ready(&mut self) -> Result<Result<Running, Attempt>> {
+    fn ready(&mut self) -> Result<Result<Running, Tried>> {
         if let Some(mut running) = self.running.take() {
             running.process.pump(Duration::ZERO);
             running.discard_late_answers();
@@ -52,7 +52,7 @@ impl Server {
     }
 
     /// The line with the answer to `job`, or the attempt that ended without one.
-    fn converse(&self, running: &mut Running, job: &Job, question: &str) -> Result<Attempt> {
+    fn converse(&self, running: &mut Running, job: &Job, question: &str) -> Result<Tried> {
         let (context, grace) = (&self.context, self.context.spec.grace);
         let deadline = context.deadline();
         let process = &mut running.process;
@@ -85,7 +85,7 @@ impl Server {
             }
             if context.interrupt.is_raised() {
                 process.end(grace, &context.interrupt);
-                return Ok(Attempt::Interrupted);
+                return Ok(Tried::Interrupted);
             }
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 process.end(grace, &context.interrupt);
@@ -96,7 +96,7 @@ impl Server {
     }
 
     /// The failure of a job whose server is gone, or the error that servers never get as far as an answer.
-    fn lost(&self, running: &mut Running, status: Option<ExitStatus>) -> Result<Attempt> {
+    fn lost(&self, running: &mut Running, status: Option<ExitStatus>) -> Result<Tried> {
         running.process.drain();
         let stderr = running.process.tail.text();
         let end = describe(status);
@@ -114,7 +114,7 @@ impl Server {
 }
 
 impl Attempts for Server {
-    fn attempt(&mut self, job: &Job, question: &str) -> Result<Attempt> {
+    fn attempt(&mut self, job: &Job, question: &str) -> Result<Tried> {
         let mut running = match self.ready()? {
             Ok(running) => running,
             Err(attempt) => return Ok(attempt),
@@ -166,12 +166,12 @@ impl Running {
 }
 
 /// Whether the server can be asked again: it gave a whole answer in the agreed form.
-fn keeps_its_server(attempt: &Attempt) -> bool {
+fn keeps_its_server(attempt: &Tried) -> bool {
     use crate::types::Outcome;
     match attempt {
-        Attempt::Interrupted => false,
-        Attempt::Done { outcome: Outcome::Value(_), .. } => true,
-        Attempt::Done { outcome: Outcome::Failed { kind, .. }, .. } => {
+        Tried::Interrupted => false,
+        Tried::Done { outcome: Outcome::Value(_), .. } => true,
+        Tried::Done { outcome: Outcome::Failed { kind, .. }, .. } => {
             matches!(kind, FailureKind::Nan | FailureKind::Exception)
         }
     }

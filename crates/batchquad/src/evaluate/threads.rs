@@ -29,7 +29,7 @@ impl Work for Closure {
             Outcome::Value(value) => Outcome::from_log_likelihood(&job.theta, value),
             failed @ Outcome::Failed { .. } => failed,
         };
-        Ok(Some(Evaluated { outcome, attempts: 1, stderr_tail: String::new() }))
+        Ok(Some(Evaluated { outcome, attempts: 1, retried: Vec::new(), stderr_tail: String::new() }))
     }
 }
 

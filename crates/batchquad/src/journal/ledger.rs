@@ -208,9 +208,14 @@ impl Ledger {
     /// As [`Ledger::judge`].
     pub fn apply(&mut self, event: &Event) -> Result<Applied> {
         let applied = self.judge(event)?;
-        if applied == Applied::Repeated {
-            return Ok(applied);
+        if applied != Applied::Repeated {
+            self.take(event)?;
         }
+        Ok(applied)
+    }
+
+    /// Lets an event count that [`Ledger::judge`] has let pass.
+    pub(crate) fn take(&mut self, event: &Event) -> Result<()> {
         match event {
             Event::Told(told) => {
                 self.entry_mut(told.id)?.apply(told);
@@ -235,7 +240,7 @@ impl Ledger {
             Event::Settings { changes } => self.settings.extend(changes.clone()),
             Event::Note { text } => self.notes.push(text.clone()),
         }
-        Ok(applied)
+        Ok(())
     }
 
     /// What the run is about.

@@ -5,41 +5,17 @@ use std::time::{Duration, Instant};
 use crate::{
     belief::estimate::Estimate,
     error::Result,
-    evaluate::{Evaluator, Finished, ThreadEvaluator},
-    journal::{Applied, Event, Store, Told},
+    evaluate::{Attempt, Evaluator, Finished, ThreadEvaluator},
+    journal::{Event, Retried, Told},
     prior::Prior,
     run::{
         engine::{Engine, Round},
+        record::{Memory, Record},
         settings::{OnFailure, Schedule, Settings},
         stop::{self, Status, Stop},
     },
     types::{JobId, Outcome},
 };
-
-/// Where events are kept. An event counts only once `append` has returned.
-pub trait Record {
-    /// Makes an event durable.
-    ///
-    /// # Errors
-    /// When that is not possible; the event then does not count.
-    fn append(&mut self, event: &Event) -> Result<()>;
-}
-
-impl Record for Store {
-    fn append(&mut self, event: &Event) -> Result<()> {
-        Store::append(self, event)
-    }
-}
-
-/// No record beyond the memory of this process.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Memory;
-
-impl Record for Memory {
-    fn append(&mut self, _: &Event) -> Result<()> {
-        Ok(())
-    }
-}
 
 /// What one step of a run brought.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,18 +47,21 @@ pub struct Run<'a> {
     record: &'a mut dyn Record,
     started: Instant,
     ending: Option<Stop>,
+    losses: Losses,
 }
 
 impl<'a> Run<'a> {
-    /// Starts or resumes a run: jobs that were asked and never answered are evaluated first.
+    /// Starts or resumes a run: jobs that were asked and never answered are evaluated first. A run that a failure has ended stays ended
+    /// while its settings say so.
     ///
     /// # Errors
     /// When the evaluator does not take a job.
     pub fn new(engine: &'a mut Engine, evaluator: &'a mut dyn Evaluator, record: &'a mut dyn Record) -> Result<Self> {
-        for job in engine.ledger().pending() {
+        let ending = aborted(engine);
+        for job in engine.ledger().pending().filter(|_| ending.is_none()) {
             evaluator.submit(job.clone())?;
         }
-        Ok(Self { engine, evaluator, record, started: Instant::now(), ending: None })
+        Ok(Self { engine, evaluator, record, started: Instant::now(), ending, losses: Losses::default() })
     }
 
     /// Asks no more; what is running is still waited for.
@@ -144,7 +123,7 @@ impl<'a> Run<'a> {
         let mut asked = self.engine.ask(n)?;
         asked.seconds = begin.elapsed().as_secs_f64();
         let (jobs, seconds) = (asked.jobs.clone(), asked.seconds);
-        self.keep(&Event::Asked(asked))?;
+        self.engine.keep(self.record, &Event::Asked(asked))?;
         let progress = Progress::Asked { jobs: jobs.len(), seconds };
         for job in jobs {
             self.evaluator.submit(job)?;
@@ -153,23 +132,16 @@ impl<'a> Run<'a> {
     }
 
     fn tell(&mut self, finished: Finished) -> Result<Progress> {
-        let Finished { id, outcome, attempts, seconds, worker, .. } = finished;
+        let Finished { id, outcome, attempts, retried, seconds, worker, .. } = finished;
+        for Attempt { number: attempt, kind: failure, message } in retried {
+            self.engine.keep(self.record, &Event::Retried(Retried { id, attempt, failure, message }))?;
+        }
         let told = Told { id, outcome: outcome.clone(), attempt: attempts, seconds, worker: Some(worker.to_string()) };
-        self.keep(&Event::Told(told))?;
-        if let Outcome::Failed { kind, message } = &outcome
-            && self.engine.settings().on_failure == OnFailure::Abort
-        {
-            self.finish_early(Stop::new(Status::Failed, format!("evaluation {id} failed ({kind}): {message}")));
+        self.engine.keep(self.record, &Event::Told(told))?;
+        if let Some(stop) = self.losses.told(self.engine, id, &outcome) {
+            self.finish_early(stop);
         }
         Ok(Progress::Told { id, outcome })
-    }
-
-    fn keep(&mut self, event: &Event) -> Result<()> {
-        if self.engine.judge(event)? != Applied::Repeated {
-            self.record.append(event)?;
-            self.engine.apply(event)?;
-        }
-        Ok(())
     }
 }
 
@@ -226,27 +198,43 @@ pub fn standing(engine: &Engine) -> Option<Stop> {
 /// The failure that ended a run whose failures are to end it.
 #[must_use]
 pub fn aborted(engine: &Engine) -> Option<Stop> {
-    if engine.settings().on_failure != OnFailure::Abort {
-        return None;
-    }
-    engine.ledger().entries().find_map(|entry| match &entry.answer.as_ref()?.outcome {
-        Outcome::Failed { kind, message } => {
-            let reason = format!("evaluation {} failed ({kind}): {message}", entry.job.id);
-            Some(Stop::new(Status::Failed, reason))
-        }
-        Outcome::Value(_) => None,
-    })
+    let mut answers =
+        engine.ledger().entries().filter_map(|entry| Some((entry.job.id, &entry.answer.as_ref()?.outcome)));
+    answers.find_map(|(id, outcome)| aborts(engine, id, outcome))
 }
 
-/// A reason to give up: `failed` evaluations in a row, as many as the run begins with, and no value at all. That is a mistake in
-/// the likelihood, not in the points.
-#[must_use]
-pub fn hopeless(engine: &Engine, failed: usize, last: &str) -> Option<Stop> {
-    let enough = engine.initial_size().max(engine.settings().batch);
-    if failed < enough || engine.ledger().values().next().is_some() {
-        return None;
+/// The end of the run if this outcome is to end it.
+fn aborts(engine: &Engine, id: JobId, outcome: &Outcome) -> Option<Stop> {
+    match (engine.settings().on_failure, outcome) {
+        (OnFailure::Abort, Outcome::Failed { kind, message }) => {
+            Some(Stop::new(Status::Failed, format!("evaluation {id} failed ({kind}): {message}")))
+        }
+        (OnFailure::Abort, Outcome::Value(_)) | (OnFailure::Exclude | OnFailure::AsZero, _) => None,
     }
-    Some(Stop::new(Status::Failed, format!("all {failed} evaluations so far failed, the last one: {last}")))
+}
+
+/// Failures in a row, and when they end a run. One for each time that a run is driven: who has mended a likelihood begins anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Losses {
+    in_a_row: usize,
+}
+
+impl Losses {
+    /// A reason to ask no more after this outcome, which the engine knows already: a failure that is to end the run, or as many failures in a
+    /// row as the run begins with and no value at all, which is a mistake in the likelihood, not in the points.
+    pub fn told(&mut self, engine: &Engine, id: JobId, outcome: &Outcome) -> Option<Stop> {
+        let Outcome::Failed { message, .. } = outcome else {
+            self.in_a_row = 0;
+            return None;
+        };
+        self.in_a_row += 1;
+        aborts(engine, id, outcome).or_else(|| {
+            let enough = engine.initial_size().max(engine.settings().batch);
+            let hopeless = self.in_a_row >= enough && engine.ledger().values().next().is_none();
+            let reason = || format!("all {} evaluations so far failed, the last one: {message}", self.in_a_row);
+            hopeless.then(|| Stop::new(Status::Failed, reason()))
+        })
+    }
 }
 
 /// What was believed after every batch, up to now.

@@ -3,17 +3,16 @@
 pub(crate) mod diagnostics;
 pub(crate) mod drive;
 pub(crate) mod engine;
+pub(crate) mod record;
 pub(crate) mod session;
 pub(crate) mod settings;
 pub(crate) mod stop;
 
 pub use self::{
     diagnostics::{Diagnosis, Finding, Forecast, Level, diagnose},
-    drive::{
-        Config, Integral, Memory, Progress, Record, Run, Step, aborted, honest, hopeless, integrate, next_step, rounds,
-        standing,
-    },
+    drive::{Config, Integral, Losses, Progress, Run, Step, aborted, honest, integrate, next_step, rounds, standing},
     engine::{Believed, Current, Engine, Repairs, Round},
+    record::{Memory, Record},
     session::{BELIEF, Plan, Session, peek, peek_before_damage, remark},
     settings::{KernelChoice, KnownKernel, OnFailure, Reference, Schedule, Settings, initial_size},
     stop::{Status, Stop, target_met},

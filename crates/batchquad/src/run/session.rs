@@ -10,12 +10,13 @@ use crate::{
     journal::{Applied, Event, Header, Ledger, Replay, Store},
     prior::{Parameters, Prior},
     run::{
-        drive::{Memory, Record, rounds},
+        drive::{Losses, rounds},
         engine::Engine,
+        record::{Memory, Record},
         settings::Settings,
         stop::{self, Stop},
     },
-    types::Job,
+    types::{Job, JobId},
 };
 
 /// What a run is about.
@@ -44,6 +45,8 @@ pub struct Session {
     pub record: Box<dyn Record + Send>,
     /// The state.
     pub engine: Engine,
+    /// Failures in a row since somebody began to drive the run.
+    pub losses: Losses,
 }
 
 impl Session {
@@ -53,7 +56,7 @@ impl Session {
     /// [`Error::Invalid`] for settings out of range.
     pub fn in_memory(plan: &Plan) -> Result<Self> {
         let engine = Engine::from_ledger(plan.prior.clone(), Ledger::new(plan.header(None)?))?;
-        Ok(Self { record: Box::new(Memory), engine })
+        Ok(Self { record: Box::new(Memory), engine, losses: Losses::default() })
     }
 
     /// A new store for a plan.
@@ -64,7 +67,7 @@ impl Session {
         let header = plan.header(None)?;
         let store = Store::create(dir, &header)?;
         let engine = Engine::from_ledger(plan.prior.clone(), Ledger::new(header))?;
-        Ok(Self { record: Box::new(store), engine })
+        Ok(Self { record: Box::new(store), engine, losses: Losses::default() })
     }
 
     /// Opens a store by itself: its header says what the problem is.
@@ -74,7 +77,7 @@ impl Session {
     pub fn open(dir: &Path) -> Result<(Self, Replay)> {
         let (store, replay) = Store::open(dir)?;
         let engine = engine_of(&replay)?;
-        Ok((Self { record: Box::new(store), engine }, replay))
+        Ok((Self { record: Box::new(store), engine, losses: Losses::default() }, replay))
     }
 
     /// Opens the store of a plan; what the plan may change, and does, is recorded.
@@ -86,7 +89,7 @@ impl Session {
         let ledger = replay.ledger()?;
         ledger.header().require_same(&plan.header(Some(ledger.header()))?)?;
         let engine = reminded(plan.prior.clone(), ledger)?;
-        let mut session = Self { record: Box::new(store), engine };
+        let mut session = Self { record: Box::new(store), engine, losses: Losses::default() };
         session.change(&plan.settings)?;
         Ok((session, replay))
     }
@@ -94,14 +97,18 @@ impl Session {
     /// Records an event and lets it count; what is known already is not recorded again.
     ///
     /// # Errors
-    /// As [`Engine::judge`] (then nothing is recorded) and [`Record::append`] (then it does not count).
+    /// As [`Engine::keep`].
     pub fn keep(&mut self, event: &Event) -> Result<Applied> {
-        let applied = self.engine.judge(event)?;
-        if applied != Applied::Repeated {
-            self.record.append(event)?;
-            self.engine.apply(event)?;
-        }
-        Ok(applied)
+        self.engine.keep(self.record.as_mut(), event)
+    }
+
+    /// A reason to ask no more after the outcome of a job, which has been kept.
+    ///
+    /// # Errors
+    /// [`Error::UnknownJob`].
+    pub fn losing(&mut self, id: JobId) -> Result<Option<Stop>> {
+        let answer = self.engine.ledger().entry(id)?.answer.as_ref();
+        Ok(answer.and_then(|told| self.losses.told(&self.engine, id, &told.outcome)))
     }
 
     /// Records the settings that differ from those in force.

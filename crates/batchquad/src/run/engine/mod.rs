@@ -23,7 +23,10 @@ use crate::{
     numeric::rng::job_seed,
     points::Points,
     prior::Prior,
-    run::settings::{OnFailure, Settings, initial_size},
+    run::{
+        record::{Memory, Record},
+        settings::{OnFailure, Settings, initial_size},
+    },
     types::{Job, JobId, Outcome},
 };
 
@@ -56,6 +59,13 @@ pub struct Engine {
     current: OnceCell<Current>,
 }
 
+/// What an event says beyond the ledger's part of it.
+enum Read {
+    Basis(Basis),
+    Settings(Box<Settings>),
+    Nothing,
+}
+
 impl Engine {
     /// A run in memory, in which nothing has happened yet.
     ///
@@ -86,49 +96,64 @@ impl Engine {
             ledger,
         };
         for (batches, asked) in engine.ledger.batches().to_vec().iter().enumerate() {
-            engine.take_basis(asked, batches)?;
+            engine.take_basis(asked, read_basis(asked)?, batches);
         }
         Ok(engine)
     }
 
-    /// What an event would do, without doing it.
+    /// Records an event and then lets it count: the one way in which a run moves on. What is known already is not recorded again.
     ///
     /// # Errors
-    /// As [`Ledger::judge`]; [`Error::Invalid`] for a batch or settings that cannot be read.
-    pub fn judge(&self, event: &Event) -> Result<Applied> {
-        match event {
-            Event::Asked(asked) => read_basis(asked).map(|_| ())?,
+    /// As [`Engine::apply`] (then nothing is recorded) and [`Record::append`] (then it does not count).
+    pub fn keep(&mut self, record: &mut dyn Record, event: &Event) -> Result<Applied> {
+        let (applied, read) = self.judge(event)?;
+        if applied != Applied::Repeated {
+            record.append(event)?;
+            self.take(event, read)?;
+        }
+        Ok(applied)
+    }
+
+    /// Takes in an event that is kept elsewhere, or nowhere.
+    ///
+    /// # Errors
+    /// As [`Ledger::judge`]; [`Error::Invalid`] for a batch or settings that cannot be read. The state is then as it was.
+    pub fn apply(&mut self, event: &Event) -> Result<Applied> {
+        self.keep(&mut Memory, event)
+    }
+
+    /// What an event would do, and what it says.
+    fn judge(&self, event: &Event) -> Result<(Applied, Read)> {
+        let read = match event {
+            Event::Asked(asked) => Read::Basis(read_basis(asked)?),
             Event::Settings { changes } => {
                 let mut settings = self.ledger.settings().clone();
                 settings.extend(changes.clone());
-                read_settings(&settings, self.prior.dim()).map(|_| ())?;
+                Read::Settings(Box::new(read_settings(&settings, self.prior.dim())?))
             }
-            _ => {}
-        }
-        self.ledger.judge(event)
+            _ => Read::Nothing,
+        };
+        Ok((self.ledger.judge(event)?, read))
     }
 
-    /// Takes in an event.
-    ///
-    /// # Errors
-    /// As [`Engine::judge`]; the state is then as it was.
-    pub fn apply(&mut self, event: &Event) -> Result<Applied> {
-        let applied = self.judge(event)?;
-        self.ledger.apply(event)?;
-        match event {
-            Event::Asked(asked) => self.take_basis(asked, self.ledger.batches().len() - 1)?,
-            Event::Settings { .. } => self.settings = read_settings(self.ledger.settings(), self.prior.dim())?,
+    /// Lets an event count that was judged to do something.
+    fn take(&mut self, event: &Event, read: Read) -> Result<()> {
+        self.ledger.take(event)?;
+        match (event, read) {
+            (Event::Asked(asked), Read::Basis(basis)) => {
+                self.take_basis(asked, basis, self.ledger.batches().len() - 1);
+            }
+            (_, Read::Settings(settings)) => self.settings = *settings,
             _ => {}
         }
         if !matches!(event, Event::Asked(_) | Event::Note { .. }) {
             self.current = OnceCell::new();
         }
-        Ok(applied)
+        Ok(())
     }
 
     /// Remembers what a batch was chosen from; `batches` had been asked before it.
-    fn take_basis(&mut self, asked: &Asked, batches: usize) -> Result<()> {
-        let basis = read_basis(asked)?;
+    fn take_basis(&mut self, asked: &Asked, basis: Basis, batches: usize) {
         for (job, latent) in asked.jobs.iter().zip(basis.latent) {
             self.latent.insert(job.id, latent);
         }
@@ -137,7 +162,6 @@ impl Engine {
             self.last = Some(belief);
         }
         self.fallbacks += basis.fallbacks;
-        Ok(())
     }
 
     /// Chooses up to `n` further points, with everything that is still being evaluated as pending, and gives the event that

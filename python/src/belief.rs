@@ -1,9 +1,13 @@
 //! What a run has learnt: the posterior of the parameters, and evidences side by side.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Instant,
+};
 
 use batchquad::{
     Config, Estimate, Settings,
+    belief::Surrogate,
     infer::{self, DRAWS, Draws, Posterior, compare as standings_of},
     integrate, prior,
     run::Current,
@@ -23,7 +27,10 @@ type Matrix<'py> = Bound<'py, PyArray2<f64>>;
 /// The belief about the integrand at one moment of a run, and the posterior that it implies.
 #[pyclass(frozen, module = "batchquad._batchquad")]
 pub(crate) struct Belief {
-    current: Arc<Current>,
+    belief: Arc<Surrogate>,
+    estimate: Estimate,
+    /// Made when it is first asked for.
+    posterior: Arc<OnceLock<Posterior>>,
     prior: prior::Prior,
     raised: Raised,
 }
@@ -32,7 +39,7 @@ pub(crate) struct Belief {
 impl Belief {
     /// `n` equally weighted draws, a row each.
     fn samples<'py>(&self, py: Python<'py>, n: usize, seed: u64) -> PyResult<Matrix<'py>> {
-        let rows = self.with_posterior(py, seed, move |posterior| {
+        let rows = self.with_posterior(py, move |posterior| {
             let draws = posterior.draws(DRAWS.max(n), seed)?;
             Ok(draws.resample(n)?.into_iter().map(|i| draws.theta().row(i).to_vec()).collect::<Vec<_>>())
         })?;
@@ -41,7 +48,7 @@ impl Belief {
 
     /// About `n` weighted draws, a row each, with their weights, which sum to one, and what they are worth in equally weighted ones.
     fn weighted<'py>(&self, py: Python<'py>, n: usize, seed: u64) -> PyResult<(Matrix<'py>, Vector<'py>, f64)> {
-        let draws = self.with_posterior(py, seed, move |posterior| posterior.draws(n, seed))?;
+        let draws = self.with_posterior(py, move |posterior| posterior.draws(n, seed))?;
         let rows: Vec<Vec<f64>> = draws.theta().rows().map(<[f64]>::to_vec).collect();
         let weights = draws.log_weights().iter().map(|w| w.exp()).collect();
         Ok((matrix(py, &rows, self.prior.dim())?, PyArray1::from_vec(py, weights), draws.effective()))
@@ -51,13 +58,13 @@ impl Belief {
     fn expect(&self, py: Python<'_>, function: Py<PyAny>, n: usize, seed: u64) -> PyResult<Expectation> {
         let raised = self.raised.clone();
         let values = move |theta: &[f64]| call(&function, theta, &raised, vector).unwrap_or_default();
-        let expectation = self.with_posterior(py, seed, move |posterior| posterior.expect(n, seed, values))?;
-        Ok(Expectation { expectation, estimate: self.current.estimate })
+        let expectation = self.with_posterior(py, move |posterior| posterior.expect(n, seed, values))?;
+        Ok(Expectation { expectation, estimate: self.estimate })
     }
 
     /// Mean and covariance of the parameters: means and standard deviations as of the marginals, correlations from draws.
     fn moments<'py>(&self, py: Python<'py>) -> PyResult<(Vector<'py>, Matrix<'py>)> {
-        let (mean, rows) = self.with_posterior(py, 0, |posterior| {
+        let (mean, rows) = self.with_posterior(py, |posterior| {
             let moments = posterior.moments()?;
             let correlations = correlations(&posterior.draws(DRAWS, 0)?);
             let d = moments.sd.len();
@@ -70,7 +77,7 @@ impl Belief {
 
     /// The marginal of parameter number `k`.
     fn marginal(&self, py: Python<'_>, k: usize) -> PyResult<Marginal> {
-        let marginal = self.with_posterior(py, 0, move |posterior| posterior.marginal(k))?;
+        let marginal = self.with_posterior(py, move |posterior| posterior.marginal(k))?;
         Ok(Marginal { marginal, raised: self.raised.clone() })
     }
 
@@ -84,7 +91,7 @@ impl Belief {
         n: usize,
         masses: Vec<f64>,
     ) -> PyResult<(Vector<'py>, Vector<'py>, Matrix<'py>, Vec<f64>)> {
-        let (surface, levels) = self.with_posterior(py, 0, move |posterior| {
+        let (surface, levels) = self.with_posterior(py, move |posterior| {
             let surface = posterior.joint(k, l)?.surface(n)?;
             let levels = surface.levels(&masses)?;
             Ok((surface, levels))
@@ -96,17 +103,23 @@ impl Belief {
 
 impl Belief {
     pub(crate) fn new(current: Current, prior: prior::Prior, raised: Raised) -> Self {
-        Self { current: Arc::new(current), prior, raised }
+        let Current { surrogate: belief, estimate, .. } = current;
+        Self { belief, estimate, posterior: Arc::default(), prior, raised }
     }
 
     fn with_posterior<T: Send + 'static>(
         &self,
         py: Python<'_>,
-        seed: u64,
-        work: impl FnOnce(&Posterior<'_>) -> batchquad::Result<T> + Send + 'static,
+        work: impl FnOnce(&Posterior) -> batchquad::Result<T> + Send + 'static,
     ) -> PyResult<T> {
-        let (current, prior) = (Arc::clone(&self.current), self.prior.clone());
-        let found = interruptible(py, move |_| work(&Posterior::new(&current.surrogate, &prior, seed)?));
+        let (belief, prior, kept) = (Arc::clone(&self.belief), self.prior.clone(), Arc::clone(&self.posterior));
+        let found = interruptible(py, move |_| {
+            if let Some(posterior) = kept.get() {
+                return work(posterior);
+            }
+            let posterior = Posterior::new(belief, prior, 0)?;
+            work(kept.get_or_init(|| posterior))
+        });
         self.raised.instead_of(found)
     }
 }

@@ -35,7 +35,7 @@ fn main() -> Result<()> {
         let belief = timed("fit with known hyperparameters", || {
             Surrogate::with_kernel(Model::WsabiL, measure, &nodes, &logs, kernel, Jitter::default())
         })?;
-        let posterior = timed("posterior", || Posterior::new(&belief, &prior, 0))?;
+        let posterior = timed("posterior", || Posterior::new(belief.clone(), prior.clone(), 0))?;
         let moments = timed("latent moments", || posterior.latent_moments())?;
         let marginals = timed("all marginals of one parameter, with moments", || posterior.marginals())?;
         timed("their curves and 95 % intervals, both kinds", || {

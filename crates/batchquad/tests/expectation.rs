@@ -95,7 +95,7 @@ fn ratios_and_their_covariances_are_the_double_integrals() {
         let belief = belief(model, measure);
         let (ratio, covariance) = brute(&belief);
         let prior = standard_prior(2);
-        let posterior = Posterior::new(&belief, &prior, 0).unwrap();
+        let posterior = Posterior::new(belief.clone(), prior.clone(), 0).unwrap();
         let found = posterior.expect(8192, 1, functions).unwrap();
         for k in 0..2 {
             // Four standard errors, or the rounding of what needs no draws; where a belief is cut off, the grid errs too.
@@ -128,7 +128,7 @@ fn ratios_and_their_covariances_are_the_double_integrals() {
 fn polynomials_of_degree_two_are_left_to_no_draw() {
     let belief = belief(Model::WsabiL, Gaussian::standard(2).unwrap().into());
     let prior = standard_prior(2);
-    let posterior = Posterior::new(&belief, &prior, 0).unwrap();
+    let posterior = Posterior::new(belief.clone(), prior.clone(), 0).unwrap();
     let found = posterior.expect(1024, 0, |x| vec![x[0], x[0] * x[1] + 3.0 * x[1]]).unwrap();
     let moments = posterior.latent_moments().unwrap();
     let quadratic = [vec![0.0, 1.0], vec![0.0, 0.0]];
@@ -142,7 +142,7 @@ fn polynomials_of_degree_two_are_left_to_no_draw() {
 fn functions_that_are_wrong_are_named() {
     let belief = belief(Model::WsabiL, Gaussian::standard(2).unwrap().into());
     let prior = standard_prior(2);
-    let posterior = Posterior::new(&belief, &prior, 0).unwrap();
+    let posterior = Posterior::new(belief.clone(), prior.clone(), 0).unwrap();
     assert!(matches!(posterior.expect(1024, 0, |_| vec![]), Err(Error::Length { .. })));
     assert!(matches!(
         posterior.expect(1024, 0, |x| vec![1.0; if x[0] > 0.0 { 1 } else { 2 }]),

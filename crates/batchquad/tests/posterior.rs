@@ -125,7 +125,7 @@ fn one_dimension_is_the_density_itself() {
         let prior = standard_prior(1);
         let grid = axis();
         let values = density(&belief, &grid.iter().map(|t| vec![*t]).collect::<Vec<_>>());
-        let posterior = Posterior::new(&belief, &prior, 0).unwrap();
+        let posterior = Posterior::new(belief.clone(), prior.clone(), 0).unwrap();
         check_marginal(&format!("measure {i}"), &posterior.latent_marginal(0).unwrap(), &grid, &values);
         // The total mass is the estimate's.
         let total: f64 = values.iter().sum::<f64>() * STEP;
@@ -144,7 +144,7 @@ fn two_dimensions_by_summing_over_the_other() {
         let n = grid.len();
         let rows: Vec<f64> = (0..n).map(|a| (0..n).map(|b| values[a * n + b]).sum::<f64>() * STEP).collect();
         let columns: Vec<f64> = (0..n).map(|b| (0..n).map(|a| values[a * n + b]).sum::<f64>() * STEP).collect();
-        let posterior = Posterior::new(&belief, &prior, 0).unwrap();
+        let posterior = Posterior::new(belief.clone(), prior.clone(), 0).unwrap();
         check_marginal(&format!("measure {i}, first"), &posterior.latent_marginal(0).unwrap(), &grid, &rows);
         check_marginal(&format!("measure {i}, second"), &posterior.latent_marginal(1).unwrap(), &grid, &columns);
         let total: f64 = rows.iter().sum::<f64>() * STEP;
@@ -206,7 +206,7 @@ fn three_dimensions_have_their_moments_and_margins() {
         let total: f64 = values.iter().sum();
         let average =
             |of: &dyn Fn(&[f64]) -> f64| points.iter().zip(&values).map(|(x, v)| v * of(x)).sum::<f64>() / total;
-        let posterior = Posterior::new(&belief, &prior, 0).unwrap();
+        let posterior = Posterior::new(belief.clone(), prior.clone(), 0).unwrap();
         check_moments(&format!("measure {i}"), &posterior.latent_moments().unwrap(), average);
         // Margins of margins: the moments of each marginal are those of the whole.
         let moments = posterior.latent_moments().unwrap();
@@ -287,4 +287,21 @@ fn fitted_beliefs_in_one_and_two_dimensions() {
             "problem {i}: {moments:?} {mean} {variance}"
         );
     }
+}
+
+#[test]
+fn a_posterior_outlives_its_run_and_is_shared_between_threads() {
+    let posterior = {
+        let prior = Prior::independent([("x", Distribution::normal(0.0, 1.0).unwrap())]).unwrap();
+        let run = integrate(|t| -t[0] * t[0], prior.clone(), Config::default()).unwrap();
+        let current = run.engine.current().unwrap();
+        Posterior::new(std::sync::Arc::clone(&current.surrogate), prior, 0).unwrap()
+    };
+    let mean = |_| posterior.marginal(0).unwrap().mean().to_bits();
+    let alone = mean(0);
+    let together: Vec<u64> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|k| scope.spawn(move || mean(k))).collect();
+        threads.into_iter().map(|t| t.join().unwrap()).collect()
+    });
+    assert_eq!(together, [alone; 4]);
 }

@@ -120,7 +120,7 @@ fn parameters_of_every_family_have_the_density_of_the_changed_variable() {
     for family in families.map(Result::unwrap) {
         let prior = Prior::independent([("x", family)]).unwrap();
         let belief = bump(&[0.9], 0.8, Model::WsabiL);
-        let posterior = Posterior::new(&belief, &prior, 0).unwrap();
+        let posterior = Posterior::new(belief.clone(), prior.clone(), 0).unwrap();
         let marginal = posterior.marginal(0).unwrap();
         let name = family.family().name();
         for z in [-2.0, -0.3, 0.0, 1.1, 2.4] {
@@ -205,7 +205,7 @@ fn jointly_normal_parameters_are_affine_and_in_closed_form() {
     let covariance = vec![vec![1.0, 0.6], vec![0.6, 2.0]];
     let prior = Prior::multivariate_normal(["x", "y"], vec![10.0, -5.0], covariance.clone()).unwrap();
     let belief = bump(&[0.5, -1.0], 1.2, Model::WsabiL);
-    let posterior = Posterior::new(&belief, &prior, 0).unwrap();
+    let posterior = Posterior::new(belief.clone(), prior.clone(), 0).unwrap();
     let (m0, variance) = bump_moments(0.5, 1.2);
     let (m1, _) = bump_moments(-1.0, 1.2);
     let theta = prior.to_theta(&[m0, m1]).unwrap();
@@ -237,7 +237,7 @@ fn what_a_map_couples_is_drawn_and_says_so() {
         Prior::product([cube, Prior::independent([("plain", Distribution::normal(0.0, 1.0).unwrap())]).unwrap()])
             .unwrap();
     let belief = bump(&[0.2, 0.0, -0.5], 1.0, Model::WsabiL);
-    let posterior = Posterior::new(&belief, &prior, 3).unwrap();
+    let posterior = Posterior::new(belief.clone(), prior.clone(), 3).unwrap();
     assert_eq!(posterior.marginal(2).unwrap().method(), Method::ClosedForm);
     let sum = posterior.marginal(1).unwrap();
     assert_eq!((sum.method(), posterior.joint(1, 2).unwrap().method()), (Method::Draws, Method::Draws));

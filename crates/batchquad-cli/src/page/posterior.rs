@@ -8,7 +8,6 @@ use batchquad::{
     evaluate::clean,
     infer::{Curve, Marginal, Method, Posterior, Surface},
     prior::Parameters,
-    run::Current,
 };
 use batchquad_plot::{Axis, Band, Chart, Density, Figure, Line, Marker, Points, Rule, compact};
 use serde::Serialize;
@@ -58,8 +57,8 @@ struct Shown {
 }
 
 /// The posterior under the current belief.
-pub fn section(engine: &Engine, current: &Current) -> Result<Section> {
-    let posterior = Posterior::new(&current.surrogate, engine.prior(), engine.seed())?;
+pub fn section(engine: &Engine) -> Result<Section> {
+    let posterior = engine.posterior()?;
     let shown = |marginal: Marginal| -> Result<Shown> {
         Ok(Shown {
             name: clean(marginal.name()),
@@ -75,7 +74,7 @@ pub fn section(engine: &Engine, current: &Current) -> Result<Section> {
     Ok(Section {
         parameters,
         marginals: marginals(&shown),
-        corner: corner(engine, current, &shown)?,
+        corner: corner(engine, posterior, &shown)?,
         method: if by_draws {
             "By importance draws from the surrogate, smoothed: this surrogate or prior has no closed form."
         } else {
@@ -156,13 +155,13 @@ fn marginals(shown: &[Shown]) -> Drawn {
 }
 
 /// The joint densities of pairs with the nodes on them; none for a single parameter.
-fn corner(engine: &Engine, current: &Current, shown: &[Shown]) -> Result<Option<Drawn>> {
+fn corner(engine: &Engine, posterior: &Posterior, shown: &[Shown]) -> Result<Option<Drawn>> {
     if shown.len() < 2 {
         return Ok(None);
     }
     let chosen = most_learned(engine, shown);
     let pairs: Vec<(usize, usize)> = (0..chosen.len()).flat_map(|i| (0..i).map(move |j| (i, j))).collect();
-    let mut surfaces = surfaces(engine, current, &chosen, &pairs)?;
+    let mut surfaces = surfaces(posterior, &chosen, &pairs)?;
     let nodes = Nodes::of(engine);
     let hover = nodes.values.len() * surfaces.len() <= HOVER;
     let figure = Figure::corner(
@@ -201,14 +200,11 @@ fn corner(engine: &Engine, current: &Current, shown: &[Shown]) -> Result<Option<
 
 /// The joint densities of pairs of the chosen parameters, on as many threads as there are cores: of 2 000 nodes a pair takes a third of a second.
 fn surfaces(
-    engine: &Engine,
-    current: &Current,
+    posterior: &Posterior,
     chosen: &[usize],
     pairs: &[(usize, usize)],
 ) -> Result<BTreeMap<(usize, usize), Surface>> {
-    let (belief, prior, seed) = (&current.surrogate, engine.prior(), engine.seed());
     let some = |pairs: &[(usize, usize)]| -> batchquad::Result<Vec<((usize, usize), Surface)>> {
-        let posterior = Posterior::new(belief, prior, seed)?;
         pairs.iter().map(|&(i, j)| Ok(((i, j), posterior.joint(chosen[j], chosen[i])?.surface(SURFACE)?))).collect()
     };
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);

@@ -60,7 +60,7 @@ pub fn report(engine: &Engine, replay: &Replay, store: &Path, known: Option<f64>
     let mut report = Report::without_posterior(engine, stop.as_ref(), store)?;
     report.known_log_z = known.or(report.known_log_z);
     let current = if report.log_z.is_some() { engine.current().ok() } else { None };
-    let (posterior, no_posterior) = match current.map(|c| posterior::section(engine, c)) {
+    let (posterior, no_posterior) = match current.map(|_| posterior::section(engine)) {
         Some(Ok(section)) => (Some(section), String::new()),
         Some(Err(e)) => (None, format!("{e:#}")),
         None => (None, "there is no log Z".into()),

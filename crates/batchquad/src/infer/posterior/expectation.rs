@@ -40,7 +40,7 @@ impl Expectation {
 /// Effective draws for each coefficient of a regression that is to be trusted.
 const DRAWS_EACH: f64 = 20.0;
 
-impl Posterior<'_> {
+impl Posterior {
     /// `∫ f ℓ dπ / ∫ ℓ dπ` for each component of `f(θ)`, from about `n` draws.
     ///
     /// With `r` the ratio, `δ = f − r`, the linearised variance of the ratio is that of `∫ δ ℓ dπ` over `E²`: `∬ δ(x)m(x) C(x, x') m(x')δ(x') dμdμ / E²`,

@@ -30,7 +30,7 @@ mod nearest;
 mod proposal;
 mod square;
 
-use std::cell::OnceCell;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
@@ -102,32 +102,34 @@ impl LatentMoments {
     }
 }
 
-/// The posterior that a belief about the integrand implies.
+/// The posterior that a belief about the integrand implies. It owns what it needs, can be shared between threads, and works out once what
+/// several of its answers need.
 #[derive(Debug)]
-pub struct Posterior<'a> {
-    belief: &'a Surrogate,
-    prior: &'a Prior,
+pub struct Posterior {
+    belief: Arc<Surrogate>,
+    prior: Prior,
     frame: Frame,
     closed: Option<Closed>,
     seed: u64,
-    draws: OnceCell<Draws>,
+    draws: OnceLock<Draws>,
     /// Worked out when they are first asked for: joint densities need those of both parameters.
-    marginals: Vec<OnceCell<Marginal>>,
+    marginals: Vec<OnceLock<Marginal>>,
 }
 
-impl<'a> Posterior<'a> {
+impl Posterior {
     /// The posterior under a belief in the latent coordinates of a prior. What has no closed form is drawn with `seed`.
     ///
     /// Cost: `n²` exponentials.
     ///
     /// # Errors
     /// [`Error::Length`] for a prior of another dimension.
-    pub fn new(belief: &'a Surrogate, prior: &'a Prior, seed: u64) -> Result<Self> {
+    pub fn new(belief: impl Into<Arc<Surrogate>>, prior: Prior, seed: u64) -> Result<Self> {
+        let belief = belief.into();
         belief.nodes().require_dim("prior", prior.dim())?;
         // A mass that underflows has no closed form, but draws may still find it.
         let closed = belief.closed_form().and_then(|form| Closed::new(form).ok());
-        let marginals = vec![OnceCell::new(); prior.dim()];
-        Ok(Self { belief, prior, frame: Frame::of(belief), closed, seed, draws: OnceCell::new(), marginals })
+        let marginals = vec![OnceLock::new(); prior.dim()];
+        Ok(Self { frame: Frame::of(&belief), belief, prior, closed, seed, draws: OnceLock::new(), marginals })
     }
 
     /// How moments and the marginals of latent coordinates are found.
@@ -145,7 +147,7 @@ impl<'a> Posterior<'a> {
     /// The prior.
     #[must_use]
     pub fn prior(&self) -> &Prior {
-        self.prior
+        &self.prior
     }
 
     /// Mean and covariance of the latent coordinates.
@@ -187,7 +189,7 @@ impl<'a> Posterior<'a> {
 
     fn make_marginal(&self, k: usize) -> Result<Marginal> {
         let name = &self.prior.names()[k];
-        let axis = self.frame.parameter(self.prior, k);
+        let axis = self.frame.parameter(&self.prior, k);
         let prior = self.prior_of(k);
         if let (Some(closed), Some((quantity, map))) = (&self.closed, &axis)
             && let Ok(density) = closed.line(quantity)
@@ -236,7 +238,7 @@ impl<'a> Posterior<'a> {
             return Err(Error::invalid("second parameter of a joint density", l, "another one than the first"));
         }
         let (first, second) = (self.marginal(k)?, self.marginal(l)?);
-        let axes = (self.frame.parameter(self.prior, k), self.frame.parameter(self.prior, l));
+        let axes = (self.frame.parameter(&self.prior, k), self.frame.parameter(&self.prior, l));
         if let (Some(closed), (Some((a, _)), Some((b, _)))) = (&self.closed, &axes)
             && let Ok(density) = closed.plane(a, b)
         {
@@ -273,7 +275,7 @@ impl<'a> Posterior<'a> {
             let rows: Vec<Vec<f64>> = (0..mean.len()).map(|j| covariance.col(j).to_vec()).collect();
             widened(mean, &rows)
         });
-        Draws::new(&Sample::adapted(self.belief, start, n, seed)?, &self.frame, self.prior, seed)
+        Draws::new(&Sample::adapted(&self.belief, start, n, seed)?, &self.frame, &self.prior, seed)
     }
 
     /// The nodes of the belief in latent coordinates.
@@ -292,7 +294,7 @@ impl<'a> Posterior<'a> {
 
     /// The values of parameter `k` over the draws, in the coordinate in which they are smoothed.
     fn drawn(&self, draws: &Draws, k: usize) -> (Vec<f64>, Map) {
-        match self.frame.parameter(self.prior, k) {
+        match self.frame.parameter(&self.prior, k) {
             // In latent coordinates no mass can be smoothed across an end of the support.
             Some((_, map @ Map::Scalar(_))) => (draws.latent().rows().map(|u| u[k]).collect(), map),
             _ => (draws.theta().rows().map(|t| t[k]).collect(), Map::Identity),

@@ -77,7 +77,7 @@ pub(super) fn believe(
             contradictory_nodes: contradictory,
         },
     };
-    Ok(Current { surrogate, estimate, model_sd: model.log_z_sd, residuals, believed })
+    Ok(Current { surrogate: surrogate.into(), estimate, model_sd: model.log_z_sd, residuals, believed })
 }
 
 /// The belief with the frame and the hyperparameters of an earlier one.

@@ -8,7 +8,7 @@ mod believe;
 
 pub use basis::{Believed, Repairs, Round};
 
-use std::{cell::OnceCell, collections::BTreeMap};
+use std::{cell::OnceCell, collections::BTreeMap, sync::Arc};
 
 use basis::{Basis, read_basis};
 use believe::{Earlier, believe, recall};
@@ -34,7 +34,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Current {
     /// The belief about the integrand, in the coordinates of its frame.
-    pub surrogate: Surrogate,
+    pub surrogate: Arc<Surrogate>,
     /// The belief about the evidence: the model's mean, with its variance and the jackknife's.
     pub estimate: Estimate,
     /// The standard deviation of `log Z` by the model alone.
@@ -57,6 +57,7 @@ pub struct Engine {
     history: Vec<Round>,
     fallbacks: usize,
     current: OnceCell<Current>,
+    posterior: OnceCell<Posterior>,
 }
 
 /// What an event says beyond the ledger's part of it.
@@ -93,6 +94,7 @@ impl Engine {
             history: Vec::new(),
             fallbacks: 0,
             current: OnceCell::new(),
+            posterior: OnceCell::new(),
             ledger,
         };
         for (batches, asked) in engine.ledger.batches().to_vec().iter().enumerate() {
@@ -147,7 +149,7 @@ impl Engine {
             _ => {}
         }
         if !matches!(event, Event::Asked(_) | Event::Note { .. }) {
-            self.current = OnceCell::new();
+            self.forget();
         }
         Ok(())
     }
@@ -217,7 +219,13 @@ impl Engine {
     /// and choices that it rests on, and then gives the same bits; any other is passed over.
     pub fn remind(&mut self, belief: Believed) {
         self.recalled = Some(belief);
+        self.forget();
+    }
+
+    /// Drops what was worked out from values that are no longer all.
+    fn forget(&mut self) {
         self.current = OnceCell::new();
+        self.posterior = OnceCell::new();
     }
 
     /// The belief given all values so far, with its estimate of the evidence. Worked out once and kept until an event arrives.
@@ -234,12 +242,16 @@ impl Engine {
         Ok(self.current.get_or_init(|| current))
     }
 
-    /// What the belief given all values so far says about the parameters.
+    /// What the belief given all values so far says about the parameters. Worked out once and kept until an event arrives.
     ///
     /// # Errors
     /// As [`Engine::current`].
-    pub fn posterior(&self) -> Result<Posterior<'_>> {
-        Posterior::new(&self.current()?.surrogate, &self.prior, self.seed())
+    pub fn posterior(&self) -> Result<&Posterior> {
+        if let Some(posterior) = self.posterior.get() {
+            return Ok(posterior);
+        }
+        let posterior = Posterior::new(Arc::clone(&self.current()?.surrogate), self.prior.clone(), self.seed())?;
+        Ok(self.posterior.get_or_init(|| posterior))
     }
 
     /// The belief that the hyperparameters recorded with a batch give to all that was asked before job `first`.

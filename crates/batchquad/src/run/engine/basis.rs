@@ -85,19 +85,67 @@ pub(super) fn read_basis(asked: &Asked) -> Result<Basis> {
     }
 }
 
-/// A checksum of all that hyperparameters depend on.
-pub(super) fn fingerprint(settings: &Settings, nodes: &Points, logs: &[f64]) -> u32 {
+/// Checksums of all that hyperparameters depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fingerprints {
+    /// Made of names as they stand in a store.
+    pub(super) now: u32,
+    /// What 0.1 made of the names in its source: its stores go on with the checksums that they have.
+    first: u32,
+}
+
+impl Fingerprints {
+    pub(super) fn new(settings: &Settings, nodes: &Points, logs: &[f64]) -> Result<Self> {
+        let name = |value: serde_json::Result<String>| {
+            value.map_err(|e| Error::Numerical { what: "checksum of a belief".into(), reason: e.to_string() })
+        };
+        let choices = (&settings.surrogate, &settings.kernel, &settings.reference, &settings.known_kernel);
+        let now = name(serde_json::to_string(&choices))?;
+        let mut first = format!("{:?} {:?}", settings.surrogate, settings.kernel);
+        if settings.reference == Reference::Moving {
+            first.push_str("moving");
+        }
+        if let Some(known) = &settings.known_kernel {
+            first.push_str(&format!("{known:?}"));
+        }
+        Ok(Self { now: checksum(&now, nodes, logs), first: checksum(&first, nodes, logs) })
+    }
+
+    /// Whether a belief rests on the very same values and choices.
+    pub(super) fn are_of(self, belief: &Believed) -> bool {
+        [self.now, self.first].contains(&belief.fingerprint)
+    }
+}
+
+fn checksum(choices: &str, nodes: &Points, logs: &[f64]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
-    hasher.update(format!("{:?} {:?}", settings.surrogate, settings.kernel).as_bytes());
-    // Only where they matter: runs from before there were these settings must go on with the checksums that they have.
-    if settings.reference == Reference::Moving {
-        hasher.update(b"moving");
-    }
-    if let Some(known) = &settings.known_kernel {
-        hasher.update(format!("{known:?}").as_bytes());
-    }
+    hasher.update(choices.as_bytes());
     for v in nodes.as_slice().iter().chain(logs) {
         hasher.update(&v.to_bits().to_le_bytes());
     }
     hasher.finalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::settings::KnownKernel;
+
+    #[test]
+    fn checksums_of_the_first_release_are_known() {
+        let nodes = Points::new(1, vec![0.5, -1.0]).unwrap();
+        let logs = [-1.25, f64::NEG_INFINITY];
+        let of = |settings: &Settings| Fingerprints::new(settings, &nodes, &logs).unwrap();
+        let moving = Settings::default();
+        let prior = Settings { reference: Reference::Prior, ..Settings::default() };
+        let known = KnownKernel { log_sigma2: 0.5, lengthscales: vec![2.0] };
+        let known = Settings { known_kernel: Some(known), ..prior.clone() };
+        // The texts are those of 0.1, whatever things are called now.
+        let text = "WsabiL ArdKnownKernel { log_sigma2: 0.5, lengthscales: [2.0] }";
+        for (settings, text) in [(&moving, "WsabiL Ardmoving"), (&prior, "WsabiL Ard"), (&known, text)] {
+            assert_eq!(of(settings).first, checksum(text, &nodes, &logs));
+        }
+        assert_eq!(of(&prior).now, checksum(r#"["wsabi-l","ard","prior",null]"#, &nodes, &logs));
+        assert_ne!(of(&prior).now, of(&known).now);
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Current,
-    basis::{Believed, Repairs, fingerprint},
+    basis::{Believed, Fingerprints, Repairs},
 };
 use crate::{
     belief::{
@@ -49,8 +49,8 @@ pub(super) fn believe(
 ) -> Result<Current> {
     let Nodes { points, log_values, merged, contradictory } = Nodes::new(rows, values)?;
     let data = Data { settings, dim, nodes: points, log_values };
-    let fingerprint = fingerprint(settings, &data.nodes, &data.log_values);
-    let found = match [last, recalled].into_iter().flatten().find(|b| b.fingerprint == fingerprint) {
+    let fingerprints = Fingerprints::new(settings, &data.nodes, &data.log_values)?;
+    let found = match [last, recalled].into_iter().flatten().find(|b| fingerprints.are_of(b)) {
         Some(known) => data.recall(known)?,
         None => data.search(last)?,
     };
@@ -61,7 +61,7 @@ pub(super) fn believe(
     let (kernel, jitter) = (surrogate.kernel(), surrogate.jitter());
     let believed = Believed {
         values: values.len(),
-        fingerprint,
+        fingerprint: fingerprints.now,
         sigma2: kernel.sigma2(),
         lengthscales: kernel.lengthscales().to_vec(),
         place,

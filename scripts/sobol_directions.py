@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the table of Sobol direction numbers, crates/batchquad/src/design/directions.rs.
+"""Write the table of Sobol direction numbers, crates/batchquad/src/choose/design/directions.rs.
 
 Source of the numbers: S. Joe and F. Y. Kuo, "Constructing Sobol sequences with better two-dimensional projections",
 SIAM J. Sci. Comput. 30 (2008), their list new-joe-kuo-6.21201, as shipped with scipy
@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 
 DIMENSIONS = 256
-TARGET = Path(__file__).parent.parent / "crates/batchquad/src/design/directions.rs"
+TARGET = Path(__file__).parent.parent / "crates/batchquad/src/choose/design/directions.rs"
 
 
 def main():

@@ -49,7 +49,7 @@ impl Surrogate {
     /// Nodes are in the coordinates of the frame, and `log_values` are logarithms of the integrand with respect to its measure.
     ///
     /// # Errors
-    /// As [`Warped::new`] and [`gp::fit`].
+    /// [`Error::NonFiniteValue`] for NaN and +∞, [`Error::NoFiniteValue`] when all values are −∞; as [`gp::fit`].
     pub fn fit(
         model: Model,
         frame: Frame,
@@ -67,7 +67,7 @@ impl Surrogate {
     /// The belief with a given kernel.
     ///
     /// # Errors
-    /// As [`Warped::new`] and [`Gp::new`].
+    /// [`Error::NonFiniteValue`] for NaN and +∞, [`Error::NoFiniteValue`] when all values are −∞; as [`Gp::new`].
     pub fn with_kernel(
         model: Model,
         frame: Frame,

@@ -65,14 +65,17 @@ fn of_batch(batch: usize, belief: &Surrogate, points: &[(JobId, f64, &[f64])]) -
     let gains: Vec<f64> = points.iter().map(|(_, _, u)| frame.log_ratio(u)).collect();
     let found: Vec<f64> = points.iter().zip(&gains).map(|((_, observed, _), gain)| observed + gain).collect();
     let predicted = belief.predicted(&frame.enter(&latent)?, &found)?;
-    let forecast = |((&(id, observed, _), gain), p): ((&(JobId, f64, &[f64]), &f64), Predicted)| Forecast {
-        id,
-        batch,
-        observed,
-        predicted: p.mean - gain,
-        low: p.low - gain,
-        high: p.high - gain,
-        standardised: p.standardised,
+    let forecast = |(i, p): (usize, &Predicted)| {
+        let ((id, observed, _), gain) = (points[i], gains[i]);
+        Forecast {
+            id,
+            batch,
+            observed,
+            predicted: p.mean - gain,
+            low: p.low - gain,
+            high: p.high - gain,
+            standardised: p.standardised,
+        }
     };
-    Ok(points.iter().zip(&gains).zip(predicted).map(forecast).collect())
+    Ok(predicted.iter().enumerate().map(forecast).collect())
 }

@@ -346,7 +346,7 @@ impl Engine {
         &self.history
     }
 
-    /// The share of the prior that is nearer to a point whose evaluation failed than to any value, by [`mass_nearest`]: what the
+    /// The share of the prior that is nearer to a point whose evaluation failed than to any value: what the
     /// belief can only guess. None when nothing failed, or when failures count as likelihood zero.
     ///
     /// # Errors

@@ -97,19 +97,18 @@ def record_blob(session: Session, blobs: dict[int, Any], id: int, blob: Any) -> 
         return
     if len(text) <= _LARGEST_BLOB:
         # Before its value: a crash between the two then loses neither.
-        session.note(text)
+        session.blob(text)
 
 
 def recall_blobs(session: Session) -> dict[int, Any]:
     """The blobs in a store."""
     blobs = {}
-    for text in session.notes():
-        if text.startswith('{"blob":'):
-            try:
-                blob = json.loads(text)["blob"]
-                blobs[int(blob["id"])] = blob["value"]
-            except (ValueError, KeyError, TypeError):  # a remark of somebody else's
-                continue
+    for text in session.blobs():
+        try:
+            blob = json.loads(text)["blob"]
+            blobs[int(blob["id"])] = blob["value"]
+        except (ValueError, KeyError, TypeError):  # somebody else's
+            continue
     return blobs
 
 

@@ -7,7 +7,7 @@ use std::{
 
 use batchquad::{
     Error, Settings,
-    journal::{Applied, Event, LogValue, Replay, Retried, Row, Store, Told},
+    journal::{Applied, Event, LogValue, Replay, Retried, Row, Store, Told, Topic},
     run::{self, Plan, Record, Status, Step, Stop},
     types::{FailureKind, Job, JobId, Outcome},
 };
@@ -214,14 +214,18 @@ impl Session {
         })
     }
 
-    /// Records a remark.
-    fn note(&self, py: Python<'_>, text: String) -> PyResult<()> {
-        self.quick(py, move |session| session.keep(&Event::Note { text }).map(|_| ()))
+    /// Records what a function returned beside its value.
+    fn blob(&self, py: Python<'_>, text: String) -> PyResult<()> {
+        let event = Event::Remark { topic: Topic::Blob, value: text.into() };
+        self.quick(py, move |session| session.keep(&event).map(|_| ()))
     }
 
-    /// The remarks, in order.
-    fn notes(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.quick(py, |session| Ok(session.engine.ledger().notes().to_vec()))
+    /// What functions returned beside their values, in order.
+    fn blobs(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.quick(py, |session| {
+            let all = session.engine.ledger().remarks(Topic::Blob);
+            Ok(all.filter_map(|text| text.as_str().map(str::to_owned)).collect())
+        })
     }
 
     /// The jobs that were asked and not answered.

@@ -5,18 +5,13 @@ use std::path::Path;
 use anyhow::Result;
 use batchquad::{
     Engine,
-    journal::{Holder, Ledger, Replay},
-    run::{BELIEF, Session, Status, Stop, aborted, remark},
+    journal::{Holder, Ledger, Replay, Topic},
+    run::{Session, Status, Stop, aborted},
 };
 
-use crate::{output::note, problem::Problem, trust::Trust};
+use serde::Deserialize;
 
-/// What remarks on the likelihood's command begin with,
-const COMMAND: &str = "likelihood: ";
-/// … those on a known answer,
-const KNOWN: &str = "known log Z: ";
-/// … and those on what the diagnostics say.
-const VERDICT: &str = "verdict: ";
+use crate::{output::note, problem::Problem, trust::Trust};
 
 /// Opens a store by itself: its header says what the problem is.
 pub fn open(dir: &Path) -> Result<Session> {
@@ -44,10 +39,10 @@ pub fn resume(dir: &Path, problem: &Problem) -> Result<Session> {
 /// likelihood.
 fn remember(session: &mut Session, problem: &Problem) -> Result<()> {
     if let Some(value) = problem.known_log_z {
-        session.remark(KNOWN, &value)?;
+        session.remark(Topic::KnownLogZ, &value)?;
     }
     if let Some(spec) = &problem.likelihood {
-        session.remark(COMMAND, &spec.command)?;
+        session.remark(Topic::Likelihood, &spec.command)?;
     }
     Ok(())
 }
@@ -55,27 +50,22 @@ fn remember(session: &mut Session, problem: &Problem) -> Result<()> {
 /// Leaves what was believed at the end of a run, and what the diagnostics make of it, for those who read the store.
 pub fn remember_end(session: &mut Session, trust: &Trust) -> Result<()> {
     session.remember_belief()?;
-    Ok(session.remark(VERDICT, trust)?)
-}
-
-/// Whether a remark is one that only programs read.
-pub fn is_internal(note: &str) -> bool {
-    [BELIEF, VERDICT].iter().any(|topic| note.starts_with(topic))
+    Ok(session.remark(Topic::Verdict, trust)?)
 }
 
 /// The command that evaluated, if one did: its words.
 pub fn command(ledger: &Ledger) -> Option<Vec<String>> {
-    serde_json::from_str(remark(ledger, COMMAND)?).ok()
+    Vec::deserialize(ledger.remark(Topic::Likelihood)?).ok()
 }
 
 /// The known answer, where the problem file had one.
 pub fn known_log_z(ledger: &Ledger) -> Option<f64> {
-    serde_json::from_str(remark(ledger, KNOWN)?).ok().filter(|value: &f64| value.is_finite())
+    ledger.remark(Topic::KnownLogZ)?.as_f64().filter(|value| value.is_finite())
 }
 
 /// The last verdict of the diagnostics, where a run has left one.
 pub fn verdict(ledger: &Ledger) -> Option<Trust> {
-    serde_json::from_str(remark(ledger, VERDICT)?).ok()
+    Trust::deserialize(ledger.remark(Topic::Verdict)?).ok()
 }
 
 /// How a run stands in one word, and who writes to it. The rules that look at the belief need a fit; `result` does that.

@@ -3,14 +3,14 @@
 use batchquad::{
     Engine, Settings,
     evaluate::clean,
-    journal::{Event, FORMAT, Replay},
+    journal::{Event, FORMAT, Replay, Topic},
     prior::{Parameter, Parameters},
 };
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::words::{count, date};
-use crate::store::{command, is_internal, known_log_z};
+use crate::store::{command, known_log_z};
 
 /// Settings, versions, seed and command.
 #[derive(Debug, Serialize)]
@@ -109,10 +109,13 @@ fn events(replay: &Replay) -> Vec<(String, String)> {
                 format!("settings changed: {}", list.join(", "))
             }
             Event::Imported { rows } => format!("{} imported", count(rows.len(), "evaluation", "evaluations")),
-            // Notes of the program to itself are for programs.
-            Event::Note { text } if is_internal(text) => continue,
-            Event::Note { text } => text.clone(),
-            _ => continue,
+            event => match (event.remark(), event) {
+                (Some((Topic::Likelihood, value)), _) => format!("likelihood: {value}"),
+                (Some((Topic::KnownLogZ, value)), _) => format!("known log Z: {value}"),
+                // The other remarks are for programs.
+                (None, Event::Note { text }) => text.clone(),
+                _ => continue,
+            },
         };
         events.push((date(record.at), clean(&text)));
     }

@@ -1,6 +1,7 @@
 //! What can happen in a run.
 
 use super::number::LogValue;
+use super::remark::Topic;
 use crate::error::{Error, Result, require_finite};
 use crate::types::{FailureKind, Job, JobId, Outcome};
 use serde::{Deserialize, Serialize};
@@ -35,10 +36,17 @@ pub enum Event {
         /// The new values by key; other settings stay.
         changes: Map<String, Value>,
     },
-    /// A remark that changes nothing.
+    /// Something for a person to read, which changes nothing.
     Note {
-        /// The remark.
+        /// The note.
         text: String,
+    },
+    /// Something for a program to read, which changes nothing.
+    Remark {
+        /// What it is about.
+        topic: Topic,
+        /// What it says.
+        value: Value,
     },
 }
 
@@ -105,7 +113,17 @@ impl Told {
 }
 
 impl Event {
-    const KINDS: [&str; 7] = ["asked", "told", "retried", "lease-expired", "imported", "settings", "note"];
+    const KINDS: [&str; 8] = ["asked", "told", "retried", "lease-expired", "imported", "settings", "note", "remark"];
+
+    /// The remark that this is; notes of 0.1 may be remarks too.
+    #[must_use]
+    pub fn remark(&self) -> Option<(Topic, Value)> {
+        match self {
+            Self::Remark { topic, value } => Some((*topic, value.clone())),
+            Self::Note { text } => Topic::of_note(text),
+            _ => None,
+        }
+    }
 
     /// Refuses what must not reach the disk.
     ///
@@ -125,7 +143,11 @@ impl Event {
                 }
             }
             Self::Imported { rows } => rows.iter().enumerate().try_for_each(|(i, row)| finite_point(i, &row.theta)),
-            Self::Retried(_) | Self::LeaseExpired { .. } | Self::Settings { .. } | Self::Note { .. } => Ok(()),
+            Self::Retried(_)
+            | Self::LeaseExpired { .. }
+            | Self::Settings { .. }
+            | Self::Note { .. }
+            | Self::Remark { .. } => Ok(()),
         }
     }
 

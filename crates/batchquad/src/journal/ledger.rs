@@ -2,6 +2,7 @@
 
 use super::event::{Asked, Event, Retried, Row, Told};
 use super::header::Header;
+use super::remark::Topic;
 use crate::error::{Error, Result};
 use crate::types::{FailureKind, Job, JobId, Outcome};
 use serde_json::{Map, Value};
@@ -127,6 +128,7 @@ pub struct Ledger {
     imported: Vec<Row>,
     imported_bits: BTreeSet<Vec<u64>>,
     notes: Vec<String>,
+    remarks: Vec<(Topic, Value)>,
 }
 
 impl Ledger {
@@ -141,6 +143,7 @@ impl Ledger {
             imported: Vec::new(),
             imported_bits: BTreeSet::new(),
             notes: Vec::new(),
+            remarks: Vec::new(),
         }
     }
 
@@ -198,7 +201,7 @@ impl Ledger {
                 let known = changes.iter().all(|(key, value)| self.settings.get(key) == Some(value));
                 Ok(if known { Applied::Repeated } else { Applied::Counted })
             }
-            Event::Note { .. } => Ok(Applied::Counted),
+            Event::Note { .. } | Event::Remark { .. } => Ok(Applied::Counted),
         }
     }
 
@@ -238,7 +241,11 @@ impl Ledger {
                 }
             }
             Event::Settings { changes } => self.settings.extend(changes.clone()),
-            Event::Note { text } => self.notes.push(text.clone()),
+            Event::Note { text } => match event.remark() {
+                Some(remark) => self.remarks.push(remark),
+                None => self.notes.push(text.clone()),
+            },
+            Event::Remark { topic, value } => self.remarks.push((*topic, value.clone())),
         }
         Ok(())
     }
@@ -295,7 +302,18 @@ impl Ledger {
         &self.batches
     }
 
-    /// The remarks, in order.
+    /// The last remark on a topic.
+    #[must_use]
+    pub fn remark(&self, topic: Topic) -> Option<&Value> {
+        self.remarks(topic).last()
+    }
+
+    /// All remarks on a topic, in order.
+    pub fn remarks(&self, topic: Topic) -> impl Iterator<Item = &Value> {
+        self.remarks.iter().filter(move |(about, _)| *about == topic).map(|(_, value)| value)
+    }
+
+    /// The notes, in order.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes

@@ -13,7 +13,7 @@ pub use self::{
     drive::{Config, Integral, Losses, Progress, Run, Step, aborted, honest, integrate, next_step, rounds, standing},
     engine::{Believed, Current, Engine, Repairs, Round},
     record::{Memory, Record},
-    session::{BELIEF, Plan, Session, peek, peek_before_damage, remark},
+    session::{Plan, Session, peek, peek_before_damage},
     settings::{KernelChoice, KnownKernel, OnFailure, Reference, Schedule, Settings, initial_size},
     stop::{Status, Stop, target_met},
 };

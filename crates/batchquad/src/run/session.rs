@@ -2,16 +2,16 @@
 
 use std::{path::Path, time::Instant};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
     error::{Error, Result},
-    journal::{Applied, Event, Header, Ledger, Replay, Store},
+    journal::{Applied, Event, Header, Ledger, Replay, Store, Topic},
     prior::{Parameters, Prior},
     run::{
         drive::{Losses, rounds},
-        engine::Engine,
+        engine::{Believed, Engine},
         record::{Memory, Record},
         settings::Settings,
         stop::{self, Stop},
@@ -129,11 +129,11 @@ impl Session {
     ///
     /// # Errors
     /// [`Error::Invalid`] for a value that JSON cannot hold; as [`Session::keep`].
-    pub fn remark(&mut self, topic: &str, value: &impl Serialize) -> Result<()> {
-        let text = serde_json::to_string(value)
+    pub fn remark(&mut self, topic: Topic, value: &impl Serialize) -> Result<()> {
+        let value = serde_json::to_value(value)
             .map_err(|e| Error::invalid(format!("remark {topic:?}"), e.to_string(), "a value that JSON can hold"))?;
-        if remark(self.engine.ledger(), topic) != Some(&text) {
-            self.keep(&Event::Note { text: format!("{topic}{text}") })?;
+        if self.engine.ledger().remark(topic) != Some(&value) {
+            self.keep(&Event::Remark { topic, value })?;
         }
         Ok(())
     }
@@ -144,7 +144,7 @@ impl Session {
     /// As [`Engine::current`] and [`Session::remark`].
     pub fn remember_belief(&mut self) -> Result<()> {
         let believed = self.engine.current()?.believed.clone();
-        self.remark(BELIEF, &believed)
+        self.remark(Topic::Belief, &believed)
     }
 
     /// Chooses a batch of at most `n` points and records it, unless `given_up` says that nobody wants it any more.
@@ -186,15 +186,6 @@ impl Session {
     }
 }
 
-/// What remarks on the belief at the end of a run begin with.
-pub const BELIEF: &str = "belief: ";
-
-/// The last remark on a topic, as [`Session::remark`] left it.
-#[must_use]
-pub fn remark<'a>(ledger: &'a Ledger, topic: &str) -> Option<&'a str> {
-    ledger.notes().iter().rev().find_map(|note| note.strip_prefix(topic))
-}
-
 /// A run read from a store without locking it, also while another process writes.
 ///
 /// # Errors
@@ -224,7 +215,7 @@ fn engine_of(replay: &Replay) -> Result<Engine> {
 
 /// The run that a ledger adds up to, reminded of the belief it ended with.
 fn reminded(prior: Prior, ledger: Ledger) -> Result<Engine> {
-    let belief = remark(&ledger, BELIEF).and_then(|text| serde_json::from_str(text).ok());
+    let belief = ledger.remark(Topic::Belief).and_then(|value| Believed::deserialize(value).ok());
     let mut engine = Engine::from_ledger(prior, ledger)?;
     if let Some(belief) = belief {
         engine.remind(belief);

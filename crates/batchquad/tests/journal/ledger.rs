@@ -2,9 +2,10 @@
 
 use crate::common::*;
 use batchquad::Error;
-use batchquad::journal::{Applied, Event, Journal, Ledger, LogValue, Row, Store, Told};
+use batchquad::journal::{Applied, Event, Journal, Ledger, LogValue, Row, Store, Told, Topic};
 use batchquad::types::{JobId, Outcome};
 use proptest::prelude::*;
+use serde_json::json;
 
 fn ledger(events: &[Event]) -> Ledger {
     let mut ledger = Ledger::new(header());
@@ -161,4 +162,21 @@ fn extreme_doubles_read_back_to_their_bits() {
         assert_eq!(round_trip(a, -a, a), [a, -a, a].map(f64::to_bits));
     }
     assert_eq!(round_trip(1.0, 2.0, f64::NEG_INFINITY)[2], f64::NEG_INFINITY.to_bits());
+}
+
+#[test]
+fn remarks_have_a_topic_also_where_the_first_release_wrote_notes() {
+    let mut ledger = Ledger::new(header());
+    let note = |text: &str| Event::Note { text: text.into() };
+    let blob = r#"{"blob": {"id": 1, "value": NaN}}"#;
+    for text in ["a note", "known log Z: -2.5", r#"likelihood: ["./run"]"#, blob, "belief: no JSON"] {
+        ledger.apply(&note(text)).unwrap();
+    }
+    assert_eq!(ledger.notes(), ["a note", "belief: no JSON"]);
+    assert_eq!(ledger.remark(Topic::KnownLogZ), Some(&json!(-2.5)));
+    assert_eq!(ledger.remark(Topic::Likelihood), Some(&json!(["./run"])));
+    assert_eq!(ledger.remark(Topic::Blob), Some(&json!(blob)));
+    ledger.apply(&Event::Remark { topic: Topic::KnownLogZ, value: json!(-2.0) }).unwrap();
+    assert_eq!(ledger.remarks(Topic::KnownLogZ).collect::<Vec<_>>(), [&json!(-2.5), &json!(-2.0)]);
+    assert_eq!((ledger.remark(Topic::KnownLogZ), ledger.remark(Topic::Belief)), (Some(&json!(-2.0)), None));
 }

@@ -148,7 +148,7 @@ impl Engine {
             (_, Read::Settings(settings)) => self.settings = *settings,
             _ => {}
         }
-        if !matches!(event, Event::Asked(_) | Event::Note { .. }) {
+        if !matches!(event, Event::Asked(_) | Event::Note { .. } | Event::Remark { .. }) {
             self.forget();
         }
         Ok(())

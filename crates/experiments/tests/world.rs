@@ -22,7 +22,12 @@ const REFERENCES: &[(World, &[f64], f64, Option<f64>)] = &[
     (World::Linear6By30, &[6.1, 2.3, -3.0, -10.1, 17.6, 13.9], -75.44395301983035, Some(-101.7157323143557)),
     (World::Linear6By100, &[5.7, 43.7, -10.6, 27.5, 2.1, -34.9], -74.94471133203044, Some(-107.20258939066524)),
     (World::Linear8By10, &[1.3, 0.6, 3.7, 3.0, 2.3, 3.6, -4.4, 4.4], -71.58035898058037, Some(-97.29536439154576)),
-    (World::Linear8By30, &[0.6, 3.6, 1.7, -1.3, 0.7, -18.3, -5.5, -10.3], -81.37356004563037, Some(-113.34790473298703)),
+    (
+        World::Linear8By30,
+        &[0.6, 3.6, 1.7, -1.3, 0.7, -18.3, -5.5, -10.3],
+        -81.37356004563037,
+        Some(-113.34790473298703),
+    ),
     (
         World::Linear8By100,
         &[-7.2, -20.3, 18.6, 26.2, -12.8, 14.5, 5.2, 48.7],
@@ -32,6 +37,10 @@ const REFERENCES: &[(World, &[f64], f64, Option<f64>)] = &[
     (World::Logistic5, &[-0.5, 1.0, -1.0, 0.5, 0.5], -89.07873341357113, None),
     (World::FourModes, &[3.0, 4.0], -5.644826513470062, None),
     (World::Rosenbrock, &[0.5, 1.0], -2.825, Some(-2.547804138083178)),
+    (World::Sinusoid, &[1.6, -1.2, 7.3], -36.94482051668639, Some(-45.729622603758806)),
+    (World::Sir, &[0.5, 0.28, 4.0], -166.69418322742695, None),
+    (World::LotkaVolterra6, &[0.6, 0.03, 0.02, 0.7, 30.0, 6.0], -117.98400552823254, None),
+    (World::LotkaVolterra8, &[0.6, 0.03, 0.02, 0.7, 30.0, 6.0, 0.15, 0.15], -117.98400552823254, None),
 ];
 
 #[test]
@@ -128,6 +137,43 @@ fn sampling_agrees(world: World, theta: &[f64], draws: usize) {
 fn regressions_have_the_evidence_that_sampling_finds() {
     for (world, theta, ..) in &REFERENCES[..10] {
         sampling_agrees(*world, theta, 20_000);
+    }
+}
+
+#[test]
+fn simulators_have_the_evidence_that_sampling_finds() {
+    sampling_agrees(World::Sir, &[0.51, 0.28, 3.4], 20_000);
+    let lotka = [0.589, 0.0288, 0.0219, 0.727, 26.6, 6.15, 0.15, 0.15];
+    sampling_agrees(World::LotkaVolterra6, &lotka[..6], 8_000);
+    sampling_agrees(World::LotkaVolterra8, &lotka, 8_000);
+}
+
+/// A frequency and one cycle a day less it are two modes; the others weigh less than 1e-6.
+#[test]
+fn the_sinusoid_has_the_evidence_of_its_two_modes() {
+    let problem = World::Sinusoid.build().unwrap();
+    let (right, error) = importance(&problem, &[1.6, -1.2, 7.281], 40_000);
+    let (alias, _) = importance(&problem, &[-1.6, -1.2, 1.160], 40_000);
+    let log_z = log_sum_exp([right, alias].into_iter());
+    assert!(error < 0.01, "{error}");
+    assert!((log_z - problem.log_z).abs() < 4.0 * error, "{problem:?}: {log_z} ± {error}");
+    let share = (alias - log_z).exp();
+    assert!((0.01..0.03).contains(&share), "{share}");
+}
+
+/// Under wide priors simulators return anything, but never NaN.
+#[test]
+fn simulators_blow_up_as_simulators_do() {
+    for (world, low) in [(World::LotkaVolterra6, -1e5), (World::LotkaVolterra8, -1e5), (World::Sir, -1e3)] {
+        let problem = world.build().unwrap();
+        let mut stream = Stream::new(1, Purpose::Experiment, 5000);
+        let values: Vec<f64> = (0..2_000)
+            .map(|_| problem.prior.to_theta(&stream.normals(problem.prior.dim())).unwrap())
+            .map(|theta| (problem.log_likelihood)(&theta))
+            .collect();
+        assert!(values.iter().all(|v| v.is_finite() || *v == f64::NEG_INFINITY));
+        assert!(values.iter().any(|v| v.is_finite() && *v < low), "{world:?}");
+        assert!(values.contains(&f64::NEG_INFINITY), "{world:?}");
     }
 }
 

@@ -5,6 +5,8 @@
 mod noise;
 mod regression;
 mod shapes;
+mod simulators;
+mod sinusoid;
 
 pub use noise::{Noise, noisy};
 
@@ -96,4 +98,12 @@ worlds! {
     Jump = "jump" => shapes::jump();
     /// A narrow Gaussian cut off by a half-space in which the likelihood is zero.
     HalfSpace = "half-space" => shapes::half_space();
+    /// A sinusoid of unknown period, with an alias.
+    Sinusoid = "sinusoid" => sinusoid::sinusoid();
+    /// An epidemic with 3 parameters.
+    Sir = "sir" => simulators::sir();
+    /// Lotka–Volterra with 6 parameters, the noise known.
+    LotkaVolterra6 = "lotka-volterra-6" => simulators::lotka_volterra(6);
+    /// Lotka–Volterra with 8 parameters.
+    LotkaVolterra8 = "lotka-volterra-8" => simulators::lotka_volterra(8);
 }

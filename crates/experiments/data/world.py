@@ -117,6 +117,13 @@ def logistic() -> Problem:
     return Problem("logistic-5", [("normal", 0.0, s) for s in LOGISTIC_PRIOR], log_likelihood, [-0.5, 1.0, -1.0, 0.5, 0.5])
 
 
+def gaussian_2() -> Problem:
+    def log_likelihood(theta):
+        return -2 * ((theta - np.array([0.5, -1.0])) ** 2).sum(1) - LOG_TAU - np.log(0.25)
+
+    return Problem("gaussian-2", [("normal", 0.0, 1.0)] * 2, log_likelihood, [0.3, -0.5])
+
+
 # Four Gaussians (weight, centre, width) under a uniform prior.
 
 FOUR_MODES = [
@@ -163,6 +170,18 @@ LOTKA_PRIOR = [
 ]
 
 
+def runge_kutta(slope: Callable, u: np.ndarray, v: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+    """One step of order 4."""
+    k1 = slope(u, v)
+    k2 = slope(u + 0.5 * h * k1[0], v + 0.5 * h * k1[1])
+    k3 = slope(u + 0.5 * h * k2[0], v + 0.5 * h * k2[1])
+    k4 = slope(u + h * k3[0], v + h * k3[1])
+    return (
+        u + h / 6 * (k1[0] + 2 * k2[0] + 2 * k3[0] + k4[0]),
+        v + h / 6 * (k1[1] + 2 * k2[1] + 2 * k3[1] + k4[1]),
+    )
+
+
 def lotka_path(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Prey and predators in the years 0, 1, ..., one column a year, by Runge-Kutta of order 4 with fixed steps."""
     a, b, d, c, u, v = theta[:, :6].T
@@ -175,12 +194,7 @@ def lotka_path(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     with np.errstate(all="ignore"):
         for _ in range(LOTKA_YEARS - 1):
             for _ in range(LOTKA_STEPS):
-                k1 = slope(u, v)
-                k2 = slope(u + 0.5 * h * k1[0], v + 0.5 * h * k1[1])
-                k3 = slope(u + 0.5 * h * k2[0], v + 0.5 * h * k2[1])
-                k4 = slope(u + h * k3[0], v + h * k3[1])
-                u = u + h / 6 * (k1[0] + 2 * k2[0] + 2 * k3[0] + k4[0])
-                v = v + h / 6 * (k1[1] + 2 * k2[1] + 2 * k3[1] + k4[1])
+                u, v = runge_kutta(slope, u, v, h)
             path.append((u, v))
     return np.column_stack([p[0] for p in path]), np.column_stack([p[1] for p in path])
 
@@ -229,12 +243,7 @@ def sir_cases(theta: np.ndarray) -> np.ndarray:
         for _ in range(SIR_DAYS):
             before = s
             for _ in range(SIR_STEPS):
-                k1 = slope(s, i)
-                k2 = slope(s + 0.5 * h * k1[0], i + 0.5 * h * k1[1])
-                k3 = slope(s + 0.5 * h * k2[0], i + 0.5 * h * k2[1])
-                k4 = slope(s + h * k3[0], i + h * k3[1])
-                s = s + h / 6 * (k1[0] + 2 * k2[0] + 2 * k3[0] + k4[0])
-                i = i + h / 6 * (k1[1] + 2 * k2[1] + 2 * k3[1] + k4[1])
+                s, i = runge_kutta(slope, s, i, h)
             cases.append(before - s)
     return np.column_stack(cases)
 

@@ -176,6 +176,8 @@ def main(names):
                 print("  log Z", repr(log_evidence_linear(dim, width)))
     if wanted(problem := world.logistic()):
         sampled(problem, 3)
+    if wanted(problem := world.gaussian_2()):
+        sampled(problem, 1)
     wanted(world.four_modes())
     if wanted(world.rosenbrock()):
         print("  log Z", repr(log_evidence_rosenbrock()))

@@ -31,6 +31,8 @@ FLOOR = -1e6
 # From world_evidence.py; of the four modes less than 1e-7 is outside of the square.
 SAMPLED = {
     "logistic-5": -102.85865,
+    # N((0.5, -1); 0, 1.25 I).
+    "gaussian-2": -0.5 - np.log(2.5 * np.pi),
     "four-modes": -np.log(400.0),
     "sir": -175.953218,
     "lotka-volterra-6": -137.17435,
@@ -43,7 +45,7 @@ def problems():
     names = [f"linear-{d}-{w}" for d in world.DIMS for w in world.WIDTHS]
     table = dict(zip(names, made))
     table |= {"logistic-5": world.logistic, "four-modes": world.four_modes, "rosenbrock": world.rosenbrock}
-    table |= {"sir": world.sir, "sinusoid": world.sinusoid}
+    table |= {"gaussian-2": world.gaussian_2, "sir": world.sir, "sinusoid": world.sinusoid}
     table |= {f"lotka-volterra-{d}": lambda d=d: world.lotka_volterra(d) for d in (6, 8)}
     return table
 

@@ -4,6 +4,7 @@ mod gp_evidence;
 mod in_model;
 mod mixture;
 pub mod real;
+pub mod world;
 pub mod zoo;
 
 pub use gp_evidence::{PRIOR as EVIDENCE_PRIOR, evidence_at, gp_evidence};
@@ -64,6 +65,12 @@ pub enum Choice {
     /// A member of the [`zoo`], the same for every seed.
     #[value(skip)]
     Zoo(zoo::Animal),
+    /// A problem of the [`world`], the same for every seed.
+    #[value(skip)]
+    World(world::World),
+    /// The same with noise, which is another one for every seed.
+    #[value(skip)]
+    Noisy(world::World, world::Noise),
 }
 
 impl Choice {
@@ -78,6 +85,11 @@ impl Choice {
             Self::InModel => in_model(seed, false),
             Self::InModelPositive => in_model(seed, true),
             Self::Zoo(animal) => animal.build(),
+            Self::World(world) => world.build(),
+            Self::Noisy(world, noise) => {
+                let name = self.name().into();
+                Ok(Problem { name, ..world::noisy(world.build()?, noise.sd(), seed) })
+            }
         }
     }
 
@@ -90,6 +102,8 @@ impl Choice {
             Self::InModel => "in-model",
             Self::InModelPositive => "in-model-positive",
             Self::Zoo(animal) => animal.name(),
+            Self::World(world) => world.name(),
+            Self::Noisy(world, noise) => world.noisy_name(noise),
         }
     }
 }

@@ -11,12 +11,17 @@ use crate::{
 };
 
 /// Rows of numbers below a head.
-fn numbers(csv: &str) -> Result<Vec<[f64; 2]>> {
-    let row = |line: &str| -> Result<[f64; 2]> {
-        let (a, b) = line.split_once(',').context("expected two numbers")?;
-        Ok([a.trim().parse()?, b.trim().parse()?])
+pub(super) fn numbers<const N: usize>(csv: &str) -> Result<Vec<[f64; N]>> {
+    let row = |line: &str| -> Result<[f64; N]> {
+        let values = line.split(',').map(|v| v.trim().parse()).collect::<Result<Vec<f64>, _>>()?;
+        values.try_into().map_err(|_| anyhow::anyhow!("expected {N} numbers"))
     };
     csv.lines().skip(1).map(|line| row(line).with_context(|| format!("in {line:?}"))).collect()
+}
+
+/// `log σ(z) = −log(1 + e⁻ᶻ)`, without overflow for large negative `z`.
+pub(super) fn log_sigmoid(z: f64) -> f64 {
+    if z > 0.0 { -(-z).exp().ln_1p() } else { z - z.exp().ln_1p() }
 }
 
 /// The standard deviation of the normal priors on intercept and slope.
@@ -29,13 +34,11 @@ const COEFFICIENT_SD: f64 = 5.0;
 /// When the committed data cannot be read.
 pub fn orings() -> Result<Problem> {
     static TRUTH: OnceLock<f64> = OnceLock::new();
-    let flights = numbers(include_str!("../../data/orings.csv"))?;
+    let flights = numbers::<2>(include_str!("../../data/orings.csv"))?;
     let log_likelihood = move |theta: &[f64]| -> f64 {
         let log_probability = |[temperature, incidents]: &[f64; 2]| {
             let logit = theta[0] + theta[1] * (temperature - 70.0) / 10.0;
-            let towards = if *incidents > 0.0 { logit } else { -logit };
-            // log σ(z) = −log(1 + e⁻ᶻ), which would overflow for large negative z.
-            if towards > 0.0 { -(-towards).exp().ln_1p() } else { towards - towards.exp().ln_1p() }
+            log_sigmoid(if *incidents > 0.0 { logit } else { -logit })
         };
         flights.iter().map(log_probability).sum()
     };
@@ -63,7 +66,7 @@ const NILE_LOG_Z: f64 = -129.781_517;
 /// # Errors
 /// When the committed data cannot be read.
 pub fn nile() -> Result<Problem> {
-    let rows = numbers(include_str!("../../data/nile.csv"))?;
+    let rows = numbers::<2>(include_str!("../../data/nile.csv"))?;
     let decades: Vec<f64> = rows.iter().map(|r| (r[0] - 1920.5) / 10.0).collect();
     let n = rows.len() as f64;
     let mean = rows.iter().map(|r| r[1]).sum::<f64>() / n;

@@ -98,7 +98,7 @@ impl Animal {
 }
 
 /// `log N(x; mean, variance)`.
-fn log_normal(x: f64, mean: f64, variance: f64) -> f64 {
+pub(super) fn log_normal(x: f64, mean: f64, variance: f64) -> f64 {
     -0.5 * ((x - mean).powi(2) / variance + (TAU * variance).ln())
 }
 

@@ -25,7 +25,7 @@ def integrate(
     seed: int = 0,
     executor: ExecutorLike = None,
     store: str | os.PathLike[str] | None = None,
-    surrogate: Surrogate = "wsabi-l",
+    surrogate: Surrogate = "auto",
     batch_rule: BatchRule = "kriging-believer",
     schedule: Schedule = "batch",
     timeout: float | None = None,
@@ -52,7 +52,8 @@ def integrate(
         executor: Who evaluates: ``None`` this thread, a number so many processes of our own (a worker that dies or hangs is replaced),
             any ``concurrent.futures.Executor``, a Dask client, or a function without arguments that makes an executor.
         store: A directory in which everything is kept; the same call resumes it.
-        surrogate: The belief about the likelihood.
+        surrogate: The belief about the likelihood: ``"log"`` is a Gaussian process on its logarithm, ``"wsabi-l"`` the paper's on its square
+            root. ``"auto"`` is ``"log"``, unless a choice is made that only the others have (a kernel, another batch rule, …).
         batch_rule: How the points of a batch are kept apart.
         schedule: ``"batch"`` chooses when the whole batch is back (reproducible to the bit), ``"async"`` whenever a worker is free.
         timeout: Seconds for one evaluation; needs an executor.

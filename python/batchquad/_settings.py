@@ -11,7 +11,7 @@ import numpy as np
 
 from ._errors import InvalidInput
 
-Surrogate = Literal["wsabi-l", "wsabi-m", "plain"]
+Surrogate = Literal["auto", "log", "wsabi-l", "wsabi-m", "plain"]
 BatchRule = Literal[
     "kriging-believer", "kriging-optimist", "constant-liar", "local-penalisation", "gonzalez-penalisation", "naive-top", "random"
 ]
@@ -36,6 +36,7 @@ class FurtherSettings(TypedDict, total=False):
     lie: Literal["min", "mean", "max"]
     initial_design: Literal["sobol", "draws"]
     initial_size: int | None
+    noise_sd: float | None
 
 
 class Settings(FurtherSettings, total=False):

@@ -6,8 +6,7 @@ use std::{
 };
 
 use batchquad::{
-    Config, Estimate, Settings,
-    belief::Surrogate,
+    Config, Estimate, Settings, belief,
     infer::{self, DRAWS, Draws, Posterior, compare as standings_of},
     integrate, prior,
     run::Current,
@@ -27,7 +26,7 @@ type Matrix<'py> = Bound<'py, PyArray2<f64>>;
 /// The belief about the integrand at one moment of a run, and the posterior that it implies.
 #[pyclass(frozen, module = "batchquad._batchquad")]
 pub(crate) struct Belief {
-    belief: Arc<Surrogate>,
+    belief: Arc<belief::Belief>,
     estimate: Estimate,
     /// Made when it is first asked for.
     posterior: Arc<OnceLock<Posterior>>,

@@ -4,7 +4,8 @@
 
 use batchquad::{
     Error, Points,
-    choose::{InitialDesign, SobolSequence, space_filling},
+    choose::{InitialDesign, space_filling},
+    numeric::SobolSequence,
     numeric::{Purpose, Stream, job_seed},
     types::JobId,
 };

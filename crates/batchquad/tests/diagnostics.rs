@@ -31,7 +31,7 @@ fn bell(t: &[f64]) -> f64 {
 #[test]
 fn a_good_run_is_fine_under_every_model() {
     for model in [Model::WsabiL, Model::WsabiM, Model::Plain] {
-        let engine = run(2, Settings { max_evaluations: 64, surrogate: model, ..Settings::default() }, bell);
+        let engine = run(2, Settings { max_evaluations: 64, surrogate: model.into(), ..Settings::default() }, bell);
         let diagnosis = diagnose(&engine).unwrap();
         assert!(diagnosis.verdict < Level::DoNotTrust, "{model:?}: {}", diagnosis.summary());
         assert_eq!(diagnosis.residuals.len(), 64);

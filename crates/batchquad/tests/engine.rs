@@ -371,7 +371,7 @@ fn all_models_and_rules_run_to_the_end() {
             BatchRule::NaiveTop,
             BatchRule::Random,
         ] {
-            let settings = Settings { surrogate: model, batch_rule: rule, ..small() };
+            let settings = Settings { surrogate: model.into(), batch_rule: rule, ..small() };
             let integral = integrate(bump, prior(1), Config { settings, ..Config::default() }).unwrap();
             assert!((integral.estimate.log_z - bump_truth(1)).abs() < 0.05, "{model:?} {rule:?}");
             assert!(!integral.rounds.is_empty());
@@ -396,7 +396,7 @@ fn a_known_kernel_is_used_as_it_is_in_any_unit() {
     let known = KnownKernel { log_sigma2: 0.4, lengthscales: vec![0.8, 1.2] };
     let go = |model: Model, offset: f64, known: KnownKernel| {
         let settings =
-            Settings { surrogate: model, known_kernel: Some(known), max_evaluations: 20, ..Settings::default() };
+            Settings { surrogate: model.into(), known_kernel: Some(known), max_evaluations: 20, ..Settings::default() };
         let config = Config { settings, seed: 3, workers: 1 };
         integrate(move |t| bump(t) + offset, prior(2), config).unwrap()
     };

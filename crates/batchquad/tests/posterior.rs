@@ -10,6 +10,7 @@ use batchquad::{
     integrate,
     numeric::{Jitter, Purpose, Stream},
     prior::Distribution,
+    run::SurrogateChoice,
 };
 use common::{normal_trapezoid, tensor_for_mixture};
 
@@ -256,7 +257,8 @@ fn fitted_beliefs_in_one_and_two_dimensions() {
         (2, 64, |t| -0.5 * (t[0] - 0.5).powi(2) - 6.0 * (t[1] - t[0] * t[0] + 1.0).powi(2)),
     ];
     for (i, (dim, evaluations, log_likelihood)) in problems.into_iter().enumerate() {
-        let settings = Settings { max_evaluations: evaluations, ..Settings::default() };
+        let settings =
+            Settings { max_evaluations: evaluations, surrogate: SurrogateChoice::WsabiL, ..Settings::default() };
         let run = integrate(log_likelihood, standard_prior(dim), Config { settings, ..Config::default() }).unwrap();
         let (belief, posterior) = (&run.engine.current().unwrap().surrogate, run.engine.posterior().unwrap());
         let grid = axis();
@@ -265,7 +267,7 @@ fn fitted_beliefs_in_one_and_two_dimensions() {
         } else {
             grid.iter().flat_map(|s| grid.iter().map(move |t| vec![*s, *t])).collect()
         };
-        let values = density(belief, &points);
+        let values = density(belief.warped().unwrap(), &points);
         let rows: Vec<f64> = values.chunks(values.len() / grid.len()).map(|v| v.iter().sum()).collect();
         let total: f64 = rows.iter().sum::<f64>() * STEP;
         let marginal = posterior.latent_marginal(0).unwrap();

@@ -11,7 +11,7 @@ use batchquad::{
 };
 
 fn run(prior: Prior, evaluations: usize, model: Model, log_likelihood: fn(&[f64]) -> f64) -> Engine {
-    let settings = Settings { max_evaluations: evaluations, surrogate: model, ..Settings::default() };
+    let settings = Settings { max_evaluations: evaluations, surrogate: model.into(), ..Settings::default() };
     integrate(log_likelihood, prior, Config { settings, ..Config::default() }).unwrap().engine
 }
 
@@ -267,7 +267,7 @@ fn the_other_models_are_drawn_and_agree_with_grids_of_the_same_belief() {
         // Where the plain belief is negative there is no posterior.
         let grid: Vec<f64> = (-100..=100).map(|i| f64::from(i) * 0.06).collect();
         let points: Vec<Vec<f64>> = grid.iter().flat_map(|s| grid.iter().map(move |t| vec![*s, *t])).collect();
-        let belief = &engine.current().unwrap().surrogate;
+        let belief = engine.current().unwrap().surrogate.warped().unwrap();
         let entered = belief.frame().enter(&Points::from_rows(&points).unwrap()).unwrap();
         let values = belief.moments(&entered).unwrap();
         let weight = |i: usize| values[i].0.max(0.0) * belief.measure().log_density(entered.row(i)).exp();

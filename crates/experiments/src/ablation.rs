@@ -38,8 +38,13 @@ const NEVER: f64 = 1e9;
 fn variants(problem: Choice, plan: &Plan) -> Result<Vec<(String, usize, Settings)>> {
     let dim = problem.build(0)?.prior.dim();
     let max_evaluations = plan.budget(budget(problem));
-    let believer =
-        Settings { batch: BATCH, batch_rule: BatchRule::KrigingBeliever, max_evaluations, ..plan.settings.clone() };
+    let believer = Settings {
+        batch: BATCH,
+        batch_rule: BatchRule::KrigingBeliever,
+        max_evaluations,
+        surrogate: Model::WsabiL.into(),
+        ..plan.settings.clone()
+    };
     let cones = Settings { batch_rule: BatchRule::LocalPenalisation, ..believer.clone() };
     let mut all =
         vec![("Kriging Believer".to_string(), 0, believer.clone()), ("local penalisation".into(), 1, cones.clone())];
@@ -73,8 +78,8 @@ fn variants(problem: Choice, plan: &Plan) -> Result<Vec<(String, usize, Settings
     vary("no later full search".into(), 0, &|s| s.refit_growth = NEVER);
     vary("one lengthscale".into(), 0, &|s| s.kernel = KernelChoice::Isotropic);
     vary("variance reduction".into(), 0, &|s| s.acquisition = AcquisitionKind::VarianceReduction);
-    vary("WSABI-M".into(), 0, &|s| s.surrogate = Model::WsabiM);
-    vary("plain BQ".into(), 0, &|s| s.surrogate = Model::Plain);
+    vary("WSABI-M".into(), 0, &|s| s.surrogate = Model::WsabiM.into());
+    vary("plain BQ".into(), 0, &|s| s.surrogate = Model::Plain.into());
     Ok(all)
 }
 

@@ -28,4 +28,5 @@ pub mod synthetic;
 pub mod table;
 pub mod trace;
 pub mod verdicts;
+pub mod world;
 pub mod zoo;

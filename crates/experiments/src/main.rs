@@ -7,7 +7,7 @@ use batchquad::{Settings, choose::BatchRule};
 use clap::{Args, Parser, Subcommand};
 use experiments::{
     ablation, branin, comparators, convergence, in_model, model_evidence, penalisation, plan::Plan, problems::Choice,
-    publish, runs::Workshop, stopping, synthetic, verdicts, zoo,
+    publish, runs::Workshop, stopping, synthetic, verdicts, world, zoo,
 };
 use serde_json::Value;
 
@@ -38,6 +38,14 @@ enum Experiment {
     Stopping(Common),
     /// How often the verdict of the diagnostics is right.
     Verdicts(Common),
+    /// |Δ log Z| and error bars of the default belief on problems of the kind that users bring, beside the square root's.
+    World {
+        #[command(flatten)]
+        common: Common,
+        /// Some of the problems, by name; all by default.
+        #[arg(long, value_delimiter = ',')]
+        only: Vec<String>,
+    },
     /// All of the above and `efficiency`, one after the other.
     All(Common),
     /// Evaluations to 2 % by batch size and rule, for problems, rules and sizes of your choice.
@@ -191,6 +199,10 @@ fn perform(experiment: Experiment) -> Result<()> {
         Experiment::Zoo(common) => make(&common, zoo::run),
         Experiment::Stopping(common) => make(&common, stopping::run),
         Experiment::Verdicts(common) => make(&common, verdicts::run),
+        Experiment::World { common, only } => {
+            print!("{}", world::run(&common.plan()?, &common.workshop(), &only)?);
+            Ok(())
+        }
         Experiment::All(common) => all(&common),
         Experiment::Efficiency { common, problems, rules, batches } => {
             let plan = common.plan()?;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use batchquad::{
     Settings,
     choose::Penalisation,
-    run::{KernelChoice, Reference},
+    run::{KernelChoice, Reference, SurrogateChoice},
 };
 
 /// Runs, seeds and settings, as given on the command line.
@@ -34,10 +34,15 @@ impl Plan {
         self.budget.unwrap_or(usual)
     }
 
-    /// The same against the prior, with one lengthscale and with the paper's cones.
+    /// The same with WSABI-L against the prior, with one lengthscale and with the paper's cones.
     #[must_use]
     pub fn as_in_the_paper(&self) -> Self {
+        let surrogate = match self.settings.surrogate {
+            SurrogateChoice::Auto => SurrogateChoice::WsabiL,
+            chosen => chosen,
+        };
         let settings = Settings {
+            surrogate,
             reference: Reference::Prior,
             kernel: KernelChoice::Isotropic,
             penalisation: Penalisation::PAPER,

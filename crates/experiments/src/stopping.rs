@@ -75,7 +75,7 @@ struct Source {
 impl Source {
     /// Of the arms those that believe in WSABI-L.
     fn new(experiment: &'static str, arms: impl IntoIterator<Item = Arm>, seeds: Range<u64>) -> Self {
-        let arms = arms.into_iter().filter(|a| a.settings.surrogate == Model::WsabiL).collect();
+        let arms = arms.into_iter().filter(|a| a.settings.surrogate == Model::WsabiL.into()).collect();
         Self { experiment, arms, seeds }
     }
 }

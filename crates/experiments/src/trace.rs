@@ -105,9 +105,10 @@ fn read(engine: &Engine, log_z: f64) -> Result<Option<Reading>> {
         Err(Error::NoFiniteValue { .. }) => return Ok(None),
         current => current?,
     };
-    let moments = match current.surrogate.model() {
-        Model::Plain => None,
-        Model::WsabiL | Model::WsabiM => Some(Judged::new(&current.surrogate.estimate_as(Model::WsabiM)?, log_z)),
+    let root = current.surrogate.warped().filter(|surrogate| surrogate.model() != Model::Plain);
+    let moments = match root {
+        Some(surrogate) => Some(Judged::new(&surrogate.estimate_as(Model::WsabiM)?, log_z)),
+        None => None,
     };
     let own = Judged::new(&current.estimate, log_z);
     let lengthscales = &current.believed.lengthscales;

@@ -37,6 +37,13 @@ impl Estimate {
         Self { log_z, log_z_sd, scale, mean, variance, clamped }
     }
 
+    /// From `log Z` and its standard deviation; `scale` is the largest log-likelihood seen.
+    #[must_use]
+    pub fn from_log(log_z: f64, log_z_sd: f64, scale: f64) -> Self {
+        let mean = (log_z - scale).exp();
+        Self { log_z, log_z_sd, scale, mean, variance: mean * mean * log_z_sd.powi(2).exp_m1(), clamped: false }
+    }
+
     /// The same with a further standard deviation of the mean, in units of `e^scale`, that is independent of the variance so far.
     #[must_use]
     pub fn widened(self, further: f64) -> Self {

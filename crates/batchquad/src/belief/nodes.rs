@@ -18,6 +18,10 @@ pub struct Nodes {
     pub points: Points,
     /// The logarithm of the mean likelihood of each.
     pub log_values: Vec<f64>,
+    /// The mean log-likelihood of each, which is what noise of log-likelihoods leaves unbiased.
+    pub log_means: Vec<f64>,
+    /// How many values each has.
+    pub counts: Vec<usize>,
     /// How many values were joined to a node that was there before.
     pub merged: usize,
     /// How many nodes have values that contradict each other: the likelihood is noisy, or jumps.
@@ -49,6 +53,8 @@ impl Nodes {
         Ok(Self {
             points: Points::from_rows(&firsts)?,
             log_values: groups.iter().map(|(_, v)| mean_likelihood(v)).collect(),
+            log_means: groups.iter().map(|(_, v)| v.iter().sum::<f64>() / v.len() as f64).collect(),
+            counts: groups.iter().map(|(_, v)| v.len()).collect(),
             merged: rows.len() - groups.len(),
             contradictory: groups.iter().filter(|(_, v)| spread(v)).count(),
         })

@@ -2,11 +2,12 @@
 
 pub(crate) mod acquire;
 pub(crate) mod design;
+pub(crate) mod log;
 pub(crate) mod select;
 
 pub use self::{
     acquire::{Acquisition, AcquisitionKind, Criterion, MeanIntegrand, Uncertainty, VarianceReduction},
-    design::{InitialDesign, SobolSequence, space_filling},
+    design::{InitialDesign, space_filling},
     select::{
         BatchRule, Cone, Constants, Fantasy, GonzalezPenalised, GonzalezPenalty, Lie, MIN_SEPARATION, Penalisation,
         Rule, Search, Selection, SoftMinimum, log_lipschitz, select,

@@ -1,5 +1,6 @@
 //! Numerics: matrices, vectorised loops, an optimiser, addressed random numbers, special functions.
 
+pub(crate) mod directions;
 pub(crate) mod jets;
 pub(crate) mod linalg;
 pub(crate) mod log_sum;
@@ -9,6 +10,7 @@ pub(crate) mod pairs;
 pub(crate) mod quantile;
 pub(crate) mod rng;
 pub(crate) mod simd;
+pub(crate) mod sobol;
 pub(crate) mod triangular;
 
 pub use self::{
@@ -16,4 +18,5 @@ pub use self::{
     linalg::{Factor, Jitter, Matrix, transpose_mul},
     optim::{Ascent, Bounds, Summit, maximise},
     rng::{Purpose, Stream, job_seed},
+    sobol::SobolSequence,
 };

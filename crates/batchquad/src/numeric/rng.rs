@@ -35,6 +35,8 @@ pub enum Purpose {
     Experiment = 7,
     /// Support points of iterated Laplace approximations; the counter is the component.
     Support = 8,
+    /// Shifts of the nets that integrate a surrogate.
+    Integral = 9,
 }
 
 /// The random numbers at one address.

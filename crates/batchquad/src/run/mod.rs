@@ -14,6 +14,9 @@ pub use self::{
     engine::{Believed, Current, Engine, Repairs, Round},
     record::{Memory, Record},
     session::{Plan, Session, peek, peek_before_damage},
-    settings::{KernelChoice, KnownKernel, OnFailure, Reference, Schedule, Settings, initial_size},
+    settings::{
+        KernelChoice, KnownKernel, OnFailure, Reference, Schedule, Settings, SurrogateChoice, initial_size,
+        log_initial_size,
+    },
     stop::{Status, Stop, target_met},
 };

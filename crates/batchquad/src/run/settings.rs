@@ -12,6 +12,35 @@ use crate::{
     error::{Error, Result, require_finite, require_positive},
 };
 
+/// Which belief about the likelihood a run holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SurrogateChoice {
+    /// [`SurrogateChoice::Log`], unless a kernel, a batch rule, an acquisition or a reference measure is chosen, which only the others have: then
+    /// [`SurrogateChoice::WsabiL`].
+    #[default]
+    Auto,
+    /// A Gaussian process on the logarithm of the posterior density: it arrives from far away, is exact for normal posteriors and carries
+    /// noise. Its integral is by importance sampling.
+    Log,
+    /// A Gaussian process on the likelihood itself ([`Model::Plain`]).
+    Plain,
+    /// A Gaussian process on the square root, linearised: the paper's model ([`Model::WsabiL`]).
+    WsabiL,
+    /// The same with the exact first two moments ([`Model::WsabiM`]).
+    WsabiM,
+}
+
+impl From<Model> for SurrogateChoice {
+    fn from(model: Model) -> Self {
+        match model {
+            Model::Plain => Self::Plain,
+            Model::WsabiL => Self::WsabiL,
+            Model::WsabiM => Self::WsabiM,
+        }
+    }
+}
+
 /// The kernel of the Gaussian process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -107,7 +136,10 @@ pub struct Settings {
     /// … or when `log Z` has moved by less than a tenth of this in each of five batches although the target is not met.
     pub stall: Option<f64>,
     /// The belief about the integrand.
-    pub surrogate: Model,
+    pub surrogate: SurrogateChoice,
+    /// The standard deviation of the noise of every log-likelihood, where it is known; otherwise the belief about the logarithm fits it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noise_sd: Option<f64>,
     /// What it is integrated against.
     pub reference: Reference,
     /// Its kernel.
@@ -130,7 +162,7 @@ pub struct Settings {
     pub lie: Lie,
     /// How the first points are laid out.
     pub initial_design: InitialDesign,
-    /// How many they are; by default [`initial_size`].
+    /// How many they are; by default [`log_initial_size`], for the other beliefs [`initial_size`].
     pub initial_size: Option<usize>,
     /// When workers are given new points.
     pub schedule: Schedule,
@@ -148,7 +180,8 @@ impl Default for Settings {
             max_seconds: None,
             target_sd: None,
             stall: None,
-            surrogate: Model::default(),
+            surrogate: SurrogateChoice::default(),
+            noise_sd: None,
             reference: Reference::default(),
             kernel: KernelChoice::default(),
             known_kernel: None,
@@ -175,6 +208,12 @@ pub fn initial_size(dim: usize) -> usize {
     4 * dim + 4
 }
 
+/// The default size of the initial design for a belief about the logarithm: it searches by itself, so a few values to begin with are enough.
+#[must_use]
+pub fn log_initial_size(dim: usize) -> usize {
+    2 * dim + 4
+}
+
 impl Settings {
     /// Checks every choice.
     ///
@@ -189,7 +228,13 @@ impl Settings {
         at_least_one("starts_per_dim", self.starts_per_dim)?;
         self.max_batches.map_or(Ok(()), |n| at_least_one("max_batches", n))?;
         self.initial_size.map_or(Ok(()), |n| at_least_one("initial_size", n))?;
-        for (name, value) in [("max_seconds", self.max_seconds), ("target_sd", self.target_sd), ("stall", self.stall)] {
+        let positive = [
+            ("max_seconds", self.max_seconds),
+            ("target_sd", self.target_sd),
+            ("stall", self.stall),
+            ("noise_sd", self.noise_sd),
+        ];
+        for (name, value) in positive {
             if let Some(value) = value {
                 require_positive(name, value)?;
             }
@@ -199,6 +244,20 @@ impl Settings {
             return Err(Error::invalid("refit_growth", self.refit_growth, "a finite number ≥ 1"));
         }
         self.known_kernel.as_ref().map_or(Ok(()), KnownKernel::validate)?;
+        if self.surrogate == SurrogateChoice::Log && self.known_kernel.is_some() {
+            return Err(Error::invalid(
+                "known_kernel",
+                &self.known_kernel,
+                "none with surrogate = \"log\", whose kernel is another",
+            ));
+        }
+        if let (Some(sd), Some(model)) = (self.noise_sd, self.model()) {
+            return Err(Error::invalid(
+                "noise_sd",
+                sd,
+                format!("none with surrogate {model:?}, which knows no noise; \"log\" does"),
+            ));
+        }
         require_positive("penalisation.slope", self.penalisation.slope)?;
         require_positive("penalisation.power", self.penalisation.power)?;
         Ok(())
@@ -214,6 +273,33 @@ impl Settings {
             Ok(serde_json::Value::Object(map)) => Ok(map),
             _ => Err(Error::invalid("settings", self, "values that JSON can hold")),
         }
+    }
+
+    /// The warp of the belief; none where it is about the logarithm.
+    #[must_use]
+    pub fn model(&self) -> Option<Model> {
+        let plain = Self::default();
+        match self.surrogate {
+            SurrogateChoice::Log => None,
+            SurrogateChoice::Plain => Some(Model::Plain),
+            SurrogateChoice::WsabiL => Some(Model::WsabiL),
+            SurrogateChoice::WsabiM => Some(Model::WsabiM),
+            SurrogateChoice::Auto => {
+                let asked = self.known_kernel.is_some()
+                    || self.batch_rule != plain.batch_rule
+                    || self.acquisition != plain.acquisition
+                    || self.reference != plain.reference
+                    || self.kernel != plain.kernel;
+                asked.then_some(Model::WsabiL)
+            }
+        }
+    }
+
+    /// How many points the initial design has in `dim` dimensions.
+    #[must_use]
+    pub fn design_size(&self, dim: usize) -> usize {
+        let by_default = if self.model().is_some() { initial_size(dim) } else { log_initial_size(dim) };
+        self.initial_size.unwrap_or(by_default)
     }
 
     pub(crate) fn fit_options(&self) -> FitOptions {

@@ -93,9 +93,13 @@ impl Method {
         let settings = match self {
             Self::Classical(_) => return None,
             Self::Quadrature(surrogate, batch_rule) => {
+                let surrogate = surrogate.into();
                 Settings { surrogate, batch_rule, max_evaluations, ..plan.as_in_the_paper().settings }
             }
-            Self::Default(kernel) => Settings { kernel, max_evaluations, ..plan.settings.clone() },
+            Self::Default(kernel) => {
+                let surrogate = Model::WsabiL.into();
+                Settings { surrogate, kernel, max_evaluations, ..plan.settings.clone() }
+            }
         };
         Some(Arm { problem, variant: self.name().into(), settings })
     }

@@ -2,16 +2,13 @@
 //!
 //! All points are in latent coordinates `u ~ N(0, I)` (`MATH.md` §1).
 
-mod directions;
-mod sobol;
-
 use serde::{Deserialize, Serialize};
 
-pub use self::sobol::SobolSequence;
 use crate::{
     error::{Error, Result},
     numeric::quantile::normal_quantile,
     numeric::rng::{Purpose, Stream},
+    numeric::sobol::SobolSequence,
     points::Points,
 };
 

@@ -118,7 +118,10 @@ impl Posterior {
     fn covariance(&self, draws: &Draws, values: &Matrix, mean: &[f64]) -> Result<Matrix> {
         let (points, count) = (draws.own(), mean.len());
         // Where a belief is negative there is no posterior, and the ratio is over the rest.
-        let total = if self.belief.is_positive() { self.belief.estimate()?.mean } else { draws.mass() };
+        let total = match self.belief.warped().filter(|surrogate| surrogate.is_positive()) {
+            Some(surrogate) => surrogate.estimate()?.mean,
+            None => draws.mass(),
+        };
         let ratio: Vec<f64> = draws.log_ratio().iter().map(|l| l.exp() / total).collect();
         let deviation = |s: usize, k: usize| if k < count { values.get(s, k) - mean[k] } else { 1.0 };
         let columns = Matrix::from_fn(points.len(), count + 1, |s, k| ratio[s] * deviation(s, k));

@@ -1,7 +1,7 @@
 //! From the coordinates of the surrogate to latent ones and to the parameters: the one place that knows how they differ.
 
 use crate::{
-    belief::surrogate::Surrogate,
+    belief::{any::Belief, surrogate::Surrogate},
     error::Result,
     points::Points,
     prior::{Axis, Distribution, Prior},
@@ -15,8 +15,13 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    pub(super) fn of(belief: &Surrogate) -> Self {
-        let (shift, rows) = belief.frame().affine();
+    pub(super) fn of(belief: &Belief) -> Self {
+        let (shift, rows) = belief.affine();
+        Self { shift, rows }
+    }
+
+    pub(super) fn of_surrogate(surrogate: &Surrogate) -> Self {
+        let (shift, rows) = surrogate.frame().affine();
         Self { shift, rows }
     }
 

@@ -49,7 +49,7 @@ use self::{
     proposal::{Sample, widened},
 };
 use crate::{
-    belief::surrogate::Surrogate,
+    belief::{any::Belief, surrogate::Surrogate},
     error::{Error, Result},
     numeric::linalg::Matrix,
     points::Points,
@@ -106,7 +106,7 @@ impl LatentMoments {
 /// several of its answers need.
 #[derive(Debug)]
 pub struct Posterior {
-    belief: Arc<Surrogate>,
+    belief: Arc<Belief>,
     prior: Prior,
     frame: Frame,
     closed: Option<Closed>,
@@ -123,11 +123,11 @@ impl Posterior {
     ///
     /// # Errors
     /// [`Error::Length`] for a prior of another dimension.
-    pub fn new(belief: impl Into<Arc<Surrogate>>, prior: Prior, seed: u64) -> Result<Self> {
+    pub fn new(belief: impl Into<Arc<Belief>>, prior: Prior, seed: u64) -> Result<Self> {
         let belief = belief.into();
         belief.nodes().require_dim("prior", prior.dim())?;
         // A mass that underflows has no closed form, but draws may still find it.
-        let closed = belief.closed_form().and_then(|form| Closed::new(form).ok());
+        let closed = belief.warped().and_then(Surrogate::closed_form).and_then(|form| Closed::new(form).ok());
         let marginals = vec![OnceLock::new(); prior.dim()];
         Ok(Self { frame: Frame::of(&belief), belief, prior, closed, seed, draws: OnceLock::new(), marginals })
     }
@@ -156,9 +156,9 @@ impl Posterior {
     /// [`Error::Numerical`] when there is no closed form and no draw has any weight.
     pub fn latent_moments(&self) -> Result<LatentMoments> {
         let d = self.dim();
-        if let Some(closed) = &self.closed {
+        if let (Some(closed), Some(surrogate)) = (&self.closed, self.belief.warped()) {
             let (mean, covariance) = closed.moments();
-            let (mean, covariance) = self.belief.frame().leave_moments(&mean, &covariance);
+            let (mean, covariance) = surrogate.frame().leave_moments(&mean, &covariance);
             let covariance = (0..d).map(|i| (0..d).map(|j| covariance.get(i, j)).collect()).collect();
             return Ok(LatentMoments { mean, covariance, method: Method::ClosedForm });
         }
@@ -275,7 +275,11 @@ impl Posterior {
             let rows: Vec<Vec<f64>> = (0..mean.len()).map(|j| covariance.col(j).to_vec()).collect();
             widened(mean, &rows)
         });
-        Draws::new(&Sample::adapted(&self.belief, start, n, seed)?, &self.frame, &self.prior, seed)
+        let sample = match &*self.belief {
+            Belief::Warped(surrogate) => Sample::adapted(surrogate, start, n, seed)?,
+            Belief::Log(belief) => Sample::of_log(belief, n, seed)?,
+        };
+        Draws::new(&sample, &self.frame, &self.prior, seed)
     }
 
     /// The nodes of the belief in latent coordinates.
@@ -345,7 +349,7 @@ pub(crate) fn closed_moments(belief: &Surrogate) -> Result<(Vec<f64>, Matrix)> {
 pub fn moments(belief: &Surrogate, prior: &Prior, n: usize, seed: u64) -> Result<Moments> {
     belief.nodes().require_dim("prior", prior.dim())?;
     let sample = Sample::adapted(belief, None, n, seed)?;
-    Ok(Draws::new(&sample, &Frame::of(belief), prior, seed)?.moments())
+    Ok(Draws::new(&sample, &Frame::of_surrogate(belief), prior, seed)?.moments())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Weighted points from a belief about the integrand, by importance sampling with a proposal that adapts.
 
 use crate::{
-    belief::{measure::Gaussian, surrogate::Surrogate},
+    belief::{log::LogBelief, measure::Gaussian, surrogate::Surrogate},
     choose::design::InitialDesign,
     error::{Error, Result},
     numeric::{
@@ -39,6 +39,12 @@ pub(super) struct Sample {
 }
 
 impl Sample {
+    /// `n` points of the proposal that integrates a belief about the logarithm, whose measure is `dx` in its own coordinates.
+    pub(super) fn of_log(belief: &LogBelief, n: usize, seed: u64) -> Result<Self> {
+        let (points, log_mean, log_ratio) = belief.sample(n, seed)?;
+        Ok(Self { points, log_mean, log_ratio, negative: 0 })
+    }
+
     /// `n` scrambled Sobol points with weights for the density `∝ E[f] μ`.
     ///
     /// The proposal is a normal distribution fitted to `E[f]^β μ`, with `β` raised towards one as fast as the weights allow, mixed with

@@ -2,7 +2,7 @@
 
 use super::{Finding, Forecast, Level};
 use crate::{
-    belief::{residuals::Residual, surrogate::Surrogate},
+    belief::{any::Belief, log::LogBelief, residuals::Residual, surrogate::Surrogate},
     error::Result,
     infer::posterior::Draws,
     points::Points,
@@ -21,6 +21,7 @@ const NATS: f64 = 1e-3;
 /// Everything, in a fixed order.
 pub(super) fn all(engine: &Engine, current: &Current, forecasts: &[Forecast]) -> Result<Vec<Finding>> {
     let mut found = vec![error_bar(current)];
+    found.extend(current.surrogate.log().map(arrived));
     found.extend(settled(engine, current));
     found.push(leave_one_out(&current.residuals));
     if current.estimate.log_z.is_finite() {
@@ -31,10 +32,15 @@ pub(super) fn all(engine: &Engine, current: &Current, forecasts: &[Forecast]) ->
     let posterior = engine.posterior()?;
     if let Ok(draws) = posterior.draws(DRAWS, engine.seed()) {
         found.push(carriers(&current.surrogate, &draws));
-        found.push(guesswork(&current.surrogate, &draws)?);
+        if let Some(surrogate) = current.surrogate.warped() {
+            found.push(guesswork(surrogate, &draws)?);
+        }
         found.push(edge(&posterior.latent_nodes()?, &draws));
     }
-    found.push(lengthscales(current));
+    match &*current.surrogate {
+        Belief::Warped(_) => found.push(lengthscales(current)),
+        Belief::Log(belief) => found.extend([noise(belief), unseen(belief)]),
+    }
     found.push(repairs(current));
     found.push(condition(&current.surrogate));
     found.extend(engine.excluded_mass()?.map(failures));
@@ -63,6 +69,50 @@ fn error_bar(current: &Current) -> Finding {
     let level = above(sd, 0.5, f64::INFINITY);
     let wide = if level == Level::Fine { "" } else { ": Z is known to little better than a factor of two" };
     finding("error-bar", sd, level, format!("the standard deviation of log Z is {sd:.2e}{wide}"))
+}
+
+/// Whether the surrogate's posterior is where the values are, and has stopped moving.
+fn arrived(belief: &LogBelief) -> Finding {
+    let near = belief.known.near_count();
+    let (level, sentence) = if belief.arrived() {
+        (
+            Level::Fine,
+            format!("the posterior has been found: {near} values lie where most of it is, and it has stopped moving"),
+        )
+    } else {
+        let advice = "more evaluations, a tighter prior or a start point may help";
+        (
+            Level::DoNotTrust,
+            format!(
+                "the run has not arrived: the posterior still moves with every batch, and {near} values lie where most of it is; {advice}"
+            ),
+        )
+    };
+    finding("arrived", near as f64, level, sentence)
+}
+
+/// The noise of single log-likelihoods as it was fitted.
+fn noise(belief: &LogBelief) -> Finding {
+    let value = belief.noise();
+    let level = if value > 0.05 { Level::Look } else { Level::Fine };
+    let sentence = match level {
+        Level::Fine => format!("the log-likelihood is smooth to {value:.1e} nats"),
+        _ => format!(
+            "the log-likelihood looks noisy, with a standard deviation of {value:.2} per value; the error bar includes it (noise, a jump \
+             or structure finer than the values can show)"
+        ),
+    };
+    finding("noise", value, level, sentence)
+}
+
+/// What a process on all values still expects where nobody has looked.
+fn unseen(belief: &LogBelief) -> Finding {
+    let value = belief.unseen();
+    let sentence = format!(
+        "where nobody has looked, a model of all values expects {:.1} % of what has been found",
+        100.0 * value.min(1e4)
+    );
+    finding("unseen", value, above(value, 0.3, f64::INFINITY), sentence)
 }
 
 /// How far `log Z` has moved since the batch before, in standard deviations that were claimed then.
@@ -116,7 +166,7 @@ fn newest(forecasts: &[Forecast]) -> Option<Finding> {
 }
 
 /// `1/Σs²` of the shares `s` of the posterior that are nearest to each node.
-fn carriers(belief: &Surrogate, draws: &Draws) -> Finding {
+fn carriers(belief: &Belief, draws: &Draws) -> Finding {
     let shares = nearest_shares(belief, draws);
     let value = 1.0 / shares.iter().map(|s| s * s).sum::<f64>();
     let largest = shares.iter().copied().fold(0.0, f64::max);
@@ -197,7 +247,7 @@ fn repairs(current: &Current) -> Finding {
     finding("repairs", value, level, sentence)
 }
 
-fn condition(belief: &Surrogate) -> Finding {
+fn condition(belief: &Belief) -> Finding {
     let value = belief.condition_number();
     let sentence = format!("the condition number of the kernel matrix is at least {value:.0e}");
     // At 10¹³ weights have three digits left.
@@ -210,7 +260,7 @@ fn failures(mass: f64) -> Finding {
 }
 
 /// The share of the posterior that is nearest to each node, distances being in lengthscales.
-fn nearest_shares(belief: &Surrogate, draws: &Draws) -> Vec<f64> {
+fn nearest_shares(belief: &Belief, draws: &Draws) -> Vec<f64> {
     let (nodes, lengthscales) = (belief.nodes(), belief.lengthscales());
     let mut shares = vec![0.0; nodes.len()];
     for (x, log_weight) in draws.own().rows().zip(draws.log_weights()) {

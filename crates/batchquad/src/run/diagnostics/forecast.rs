@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::{
-    belief::surrogate::{Predicted, Surrogate},
+    belief::{any::Earlier, surrogate::Predicted},
     error::Result,
     points::Points,
     run::engine::Engine,
@@ -59,23 +59,13 @@ pub(super) fn forecasts(engine: &Engine) -> Result<(Vec<Forecast>, usize)> {
     Ok((all, stride))
 }
 
-fn of_batch(batch: usize, belief: &Surrogate, points: &[(JobId, f64, &[f64])]) -> Result<Vec<Forecast>> {
+fn of_batch(batch: usize, belief: &Earlier, points: &[(JobId, f64, &[f64])]) -> Result<Vec<Forecast>> {
     let latent = Points::from_rows(&points.iter().map(|(_, _, u)| *u).collect::<Vec<_>>())?;
-    let frame = belief.frame();
-    let gains: Vec<f64> = points.iter().map(|(_, _, u)| frame.log_ratio(u)).collect();
-    let found: Vec<f64> = points.iter().zip(&gains).map(|((_, observed, _), gain)| observed + gain).collect();
-    let predicted = belief.predicted(&frame.enter(&latent)?, &found)?;
+    let found: Vec<f64> = points.iter().map(|(_, observed, _)| *observed).collect();
+    let predicted = belief.forecast(&latent, &found)?;
     let forecast = |(i, p): (usize, &Predicted)| {
-        let ((id, observed, _), gain) = (points[i], gains[i]);
-        Forecast {
-            id,
-            batch,
-            observed,
-            predicted: p.mean - gain,
-            low: p.low - gain,
-            high: p.high - gain,
-            standardised: p.standardised,
-        }
+        let (id, observed, _) = points[i];
+        Forecast { id, batch, observed, predicted: p.mean, low: p.low, high: p.high, standardised: p.standardised }
     };
     Ok(predicted.iter().enumerate().map(forecast).collect())
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    belief::frame::Place,
+    belief::{frame::Place, log::Recipe},
     error::{Error, Result},
     journal::Asked,
     points::Points,
@@ -46,6 +46,9 @@ pub struct Believed {
     /// Numerical repairs behind it.
     #[serde(default)]
     pub repairs: Repairs,
+    /// All that was searched for, where the belief is about the logarithm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<Box<Recipe>>,
 }
 
 /// Numerical repairs, counted.

@@ -6,12 +6,15 @@ use super::{
 };
 use crate::{
     belief::{
+        any,
         frame::{Frame, Place},
         gp::FitOptions,
         kernel::SquaredExponential,
+        log::{self, Known},
         measure::Gaussian,
         nodes::Nodes,
         surrogate::Surrogate,
+        warp::Model,
     },
     error::Result,
     infer::posterior::closed_moments,
@@ -43,12 +46,64 @@ pub(super) struct Earlier<'a> {
 /// The belief about `dim` parameters from latent points and their log-likelihoods.
 pub(super) fn believe(
     settings: &Settings,
+    (dim, seed): (usize, u64),
+    (rows, values): (&[Vec<f64>], &[f64]),
+    earlier: Earlier<'_>,
+) -> Result<Current> {
+    match settings.model() {
+        Some(model) => warped(settings, model, dim, (rows, values), earlier),
+        None => logarithmic(settings, seed, (rows, values), earlier),
+    }
+}
+
+/// The distinct nodes of a belief about the logarithm: values at one place are averaged, and what is known of their noise with them.
+fn known(settings: &Settings, nodes: Nodes) -> Result<Known> {
+    let sd = settings.noise_sd.unwrap_or(0.0);
+    let sds = nodes.counts.iter().map(|&n| sd / (n as f64).sqrt()).collect();
+    Known::new(nodes.points, &nodes.log_means, sds)
+}
+
+fn logarithmic(
+    settings: &Settings,
+    seed: u64,
+    (rows, values): (&[Vec<f64>], &[f64]),
+    Earlier { last, recalled }: Earlier<'_>,
+) -> Result<Current> {
+    let nodes = Nodes::new(rows, values)?;
+    let merged = nodes.merged;
+    let fingerprints = Fingerprints::new(settings, &nodes.points, &nodes.log_means)?;
+    let known = known(settings, nodes)?;
+    let same = [last, recalled].into_iter().flatten().find(|b| fingerprints.are_of(b)).and_then(|b| b.log.as_ref());
+    let belief = match same {
+        Some(recipe) => log::recall(&known, recipe, seed)?,
+        None => log::search(&known, last.and_then(|b| b.log.as_deref()), seed)?,
+    };
+    let estimate = belief.estimate();
+    let believed = Believed {
+        values: values.len(),
+        fingerprint: fingerprints.now,
+        sigma2: belief.sigma2(),
+        lengthscales: belief.lengthscales().to_vec(),
+        place: None,
+        searched: 0,
+        log_z: Some(estimate.log_z).filter(|v| v.is_finite()),
+        log_z_sd: Some(estimate.log_z_sd).filter(|v| v.is_finite()),
+        repairs: Repairs { merged_values: merged, ..Repairs::default() },
+        log: Some(Box::new(belief.recipe.clone())),
+    };
+    let (model_sd, residuals) = (belief.model_sd(), belief.residuals());
+    Ok(Current { surrogate: belief.into(), estimate, model_sd, residuals, believed })
+}
+
+fn warped(
+    settings: &Settings,
+    model: Model,
     dim: usize,
     (rows, values): (&[Vec<f64>], &[f64]),
     Earlier { last, recalled }: Earlier<'_>,
 ) -> Result<Current> {
-    let Nodes { points, log_values, merged, contradictory } = Nodes::new(rows, values)?;
-    let data = Data { settings, dim, nodes: points, log_values };
+    let Nodes { points, log_values, merged, contradictory, .. } = Nodes::new(rows, values)?;
+    let data = Data { settings, warp: model, dim, nodes: points, log_values };
     let fingerprints = Fingerprints::new(settings, &data.nodes, &data.log_values)?;
     let found = match [last, recalled].into_iter().flatten().find(|b| fingerprints.are_of(b)) {
         Some(known) => data.recall(known)?,
@@ -76,6 +131,7 @@ pub(super) fn believe(
             merged_values: merged,
             contradictory_nodes: contradictory,
         },
+        log: None,
     };
     Ok(Current { surrogate: surrogate.into(), estimate, model_sd: model.log_z_sd, residuals, believed })
 }
@@ -85,15 +141,26 @@ pub(super) fn recall(
     settings: &Settings,
     dim: usize,
     (rows, values): (&[Vec<f64>], &[f64]),
-    known: &Believed,
-) -> Result<Surrogate> {
-    let Nodes { points, log_values, .. } = Nodes::new(rows, values)?;
-    Ok(Data { settings, dim, nodes: points, log_values }.recall(known)?.surrogate)
+    earlier: &Believed,
+) -> Result<any::Earlier> {
+    let nodes = Nodes::new(rows, values)?;
+    if let Some(recipe) = &earlier.log {
+        return Ok(any::Earlier::Log { known: Box::new(known(settings, nodes)?), recipe: recipe.clone() });
+    }
+    let data = Data {
+        settings,
+        warp: settings.model().unwrap_or_default(),
+        dim,
+        nodes: nodes.points,
+        log_values: nodes.log_values,
+    };
+    Ok(any::Earlier::Warped(Box::new(data.recall(earlier)?.surrogate)))
 }
 
 /// Distinct latent nodes with their log-likelihoods.
 struct Data<'a> {
     settings: &'a Settings,
+    warp: Model,
     dim: usize,
     nodes: Points,
     log_values: Vec<f64>,
@@ -123,14 +190,14 @@ impl Data<'_> {
         let (nodes, logs) = self.seen_from(&frame)?;
         let kernel = SquaredExponential::new(known.sigma2, known.lengthscales.clone())?;
         let jitter = self.settings.fit_options().jitter;
-        let surrogate = Surrogate::with_kernel(self.settings.surrogate, frame, &nodes, &logs, kernel, jitter)?;
+        let surrogate = Surrogate::with_kernel(self.warp, frame, &nodes, &logs, kernel, jitter)?;
         let (place, searched) = (known.place.clone(), known.searched);
         Ok(Found { surrogate, place, searched, at_bound: known.repairs.lengthscale_at_bound })
     }
 
     /// A new belief: the last frame and hyperparameters are where the search for better ones begins.
     fn search(&self, last: Option<&Believed>) -> Result<Found> {
-        let (model, options) = (self.settings.surrogate, self.settings.fit_options());
+        let (model, options) = (self.warp, self.settings.fit_options());
         if let Some(known) = &self.settings.known_kernel {
             let kernel = known.scaled(model, self.log_values.iter().copied().fold(f64::NEG_INFINITY, f64::max))?;
             let frame = self.frame(None)?;

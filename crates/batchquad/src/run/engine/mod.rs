@@ -15,8 +15,12 @@ use believe::{Earlier, believe, recall};
 use serde_json::Value;
 
 use crate::{
-    belief::{estimate::Estimate, residuals::Residual, surrogate::Surrogate},
-    choose::select::select,
+    belief::{
+        any::{self, Belief},
+        estimate::Estimate,
+        residuals::Residual,
+    },
+    choose::{self, select::select},
     error::{Error, Result},
     infer::posterior::{Posterior, mass_nearest},
     journal::{Applied, Asked, Event, Header, Ledger},
@@ -25,7 +29,7 @@ use crate::{
     prior::Prior,
     run::{
         record::{Memory, Record},
-        settings::{OnFailure, Settings, initial_size},
+        settings::{OnFailure, Settings},
     },
     types::{Job, JobId, Outcome},
 };
@@ -34,8 +38,8 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Current {
     /// The belief about the integrand, in the coordinates of its frame.
-    pub surrogate: Arc<Surrogate>,
-    /// The belief about the evidence: the model's mean, with its variance and the jackknife's.
+    pub surrogate: Arc<Belief>,
+    /// The belief about the evidence: the model's mean, with its variance, the jackknife's and, where the integral is by sampling, the sampling's.
     pub estimate: Estimate,
     /// The standard deviation of `log Z` by the model alone.
     pub model_sd: f64,
@@ -186,11 +190,19 @@ impl Engine {
             (Points::from_rows(&rows)?, None, 0)
         } else {
             let current = self.current()?;
-            let search = self.settings.search(self.seed(), asked as u64);
-            let frame = current.surrogate.frame();
-            let avoided = frame.enter(&self.avoided()?)?;
-            let chosen = select(&*self.settings.rule(), &current.surrogate, &avoided, n, search)?;
-            (frame.leave(&chosen.points)?, Some(current.believed.clone()), chosen.fallbacks)
+            let (points, fallbacks) = match &*current.surrogate {
+                Belief::Warped(surrogate) => {
+                    let search = self.settings.search(self.seed(), asked as u64);
+                    let frame = surrogate.frame();
+                    let avoided = frame.enter(&self.avoided()?)?;
+                    let chosen = select(&*self.settings.rule(), surrogate, &avoided, n, search)?;
+                    (frame.leave(&chosen.points)?, chosen.fallbacks)
+                }
+                Belief::Log(belief) => {
+                    (choose::log::select(belief, &self.avoided()?, n, self.seed(), asked as u64)?, 0)
+                }
+            };
+            (points, Some(current.believed.clone()), fallbacks)
         };
         let first = self.ledger.next_id().0;
         let mut jobs = Vec::new();
@@ -238,7 +250,7 @@ impl Engine {
         }
         let (rows, values) = self.data(None)?;
         let earlier = Earlier { last: self.last.as_ref(), recalled: self.recalled.as_ref() };
-        let current = believe(&self.settings, self.prior.dim(), (&rows, &values), earlier)?;
+        let current = believe(&self.settings, (self.prior.dim(), self.seed()), (&rows, &values), earlier)?;
         Ok(self.current.get_or_init(|| current))
     }
 
@@ -255,7 +267,7 @@ impl Engine {
     }
 
     /// The belief that the hyperparameters recorded with a batch give to all that was asked before job `first`.
-    pub(crate) fn belief_before(&self, first: JobId, believed: &Believed) -> Result<Surrogate> {
+    pub(crate) fn belief_before(&self, first: JobId, believed: &Believed) -> Result<any::Earlier> {
         let (rows, values) = self.data(Some(first))?;
         recall(&self.settings, self.prior.dim(), (&rows, &values), believed)
     }
@@ -312,7 +324,7 @@ impl Engine {
     /// How many points the initial design has: none are needed when values were imported.
     #[must_use]
     pub fn initial_size(&self) -> usize {
-        let wanted = self.settings.initial_size.unwrap_or_else(|| initial_size(self.prior.dim()));
+        let wanted = self.settings.design_size(self.prior.dim());
         wanted.saturating_sub(self.ledger.imported().len())
     }
 

@@ -1,8 +1,8 @@
 //! The Sobol sequence with Owen's nested uniform scrambling.
 
-use super::directions::DIRECTIONS;
 use crate::{
     error::{Error, Result},
+    numeric::directions::DIRECTIONS,
     numeric::rng::{Purpose, Stream, open_unit},
 };
 
@@ -13,7 +13,7 @@ use crate::{
 /// rectangle of area `2⁻ᵐ` with dyadic sides. Every single point is uniform over the seeds, so averages are unbiased.
 ///
 /// ```
-/// use batchquad::choose::SobolSequence;
+/// use batchquad::numeric::SobolSequence;
 /// let sobol = SobolSequence::new(2, 7)?;
 /// let left = (0..8).filter(|&i| sobol.point(i)[0] < 0.5).count();
 /// assert_eq!(left, 4);

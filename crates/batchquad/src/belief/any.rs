@@ -1,0 +1,140 @@
+//! One belief or another: what everything above `belief` may ask of either.
+
+use std::sync::Arc;
+
+use crate::{
+    belief::{
+        estimate::Estimate,
+        log::{self, Known, LogBelief, Recipe},
+        surrogate::{Predicted, Surrogate},
+    },
+    error::Result,
+    numeric::linalg::Matrix,
+    points::Points,
+};
+
+/// What is believed about the likelihood.
+#[derive(Debug, Clone)]
+pub enum Belief {
+    /// A process on the likelihood or on its square root, integrated in closed form.
+    Warped(Box<Surrogate>),
+    /// A process on the logarithm of the posterior density.
+    Log(Box<LogBelief>),
+}
+
+impl From<Surrogate> for Arc<Belief> {
+    fn from(surrogate: Surrogate) -> Self {
+        Self::new(Belief::Warped(Box::new(surrogate)))
+    }
+}
+
+impl From<LogBelief> for Arc<Belief> {
+    fn from(belief: LogBelief) -> Self {
+        Self::new(Belief::Log(Box::new(belief)))
+    }
+}
+
+impl Belief {
+    /// The process on the likelihood or its square root, if it is one.
+    #[must_use]
+    pub fn warped(&self) -> Option<&Surrogate> {
+        match self {
+            Self::Warped(surrogate) => Some(surrogate),
+            Self::Log(_) => None,
+        }
+    }
+
+    /// The belief about the logarithm, if it is one.
+    #[must_use]
+    pub fn log(&self) -> Option<&LogBelief> {
+        match self {
+            Self::Warped(_) => None,
+            Self::Log(belief) => Some(belief),
+        }
+    }
+
+    /// The nodes, in the belief's own coordinates.
+    #[must_use]
+    pub fn nodes(&self) -> &Points {
+        match self {
+            Self::Warped(surrogate) => surrogate.nodes(),
+            Self::Log(belief) => belief.nodes(),
+        }
+    }
+
+    /// Over what distance the process varies in each of its coordinates.
+    #[must_use]
+    pub fn lengthscales(&self) -> &[f64] {
+        match self {
+            Self::Warped(surrogate) => surrogate.lengthscales(),
+            Self::Log(belief) => belief.lengthscales(),
+        }
+    }
+
+    /// The affine map from its own coordinates to latent ones: the shift and the rows of the matrix.
+    #[must_use]
+    pub fn affine(&self) -> (Vec<f64>, Vec<Vec<f64>>) {
+        match self {
+            Self::Warped(surrogate) => surrogate.frame().affine(),
+            Self::Log(belief) => belief.view.affine(),
+        }
+    }
+
+    /// A lower bound on the condition number of the kernel matrix.
+    #[must_use]
+    pub fn condition_number(&self) -> f64 {
+        match self {
+            Self::Warped(surrogate) => surrogate.condition_number(),
+            Self::Log(belief) => belief.condition_number(),
+        }
+    }
+
+    /// The belief about the evidence by the model alone.
+    ///
+    /// # Errors
+    /// As [`Surrogate::estimate`].
+    pub fn estimate(&self) -> Result<Estimate> {
+        match self {
+            Self::Warped(surrogate) => surrogate.estimate(),
+            Self::Log(belief) => Ok(belief.estimate()),
+        }
+    }
+
+    /// `Σₛₜ aₛ Cov[f(xₛ), f(xₜ)] bₜ` for all pairs of columns, `f` being the integrand in the belief's own units and coordinates.
+    pub(crate) fn covariance_sums(&self, x: &Points, columns: &Matrix) -> Result<Matrix> {
+        match self {
+            Self::Warped(surrogate) => surrogate.covariance_sums(x, columns),
+            Self::Log(belief) => Ok(belief.covariance_sums(x, columns)),
+        }
+    }
+}
+
+/// A belief as it was before a batch: enough to predict its values.
+pub(crate) enum Earlier {
+    Warped(Box<Surrogate>),
+    Log { known: Box<Known>, recipe: Box<Recipe> },
+}
+
+impl Earlier {
+    /// What was predicted at latent points, as log-likelihoods, beside those that were found.
+    pub(crate) fn forecast(&self, latent: &Points, found: &[f64]) -> Result<Vec<Predicted>> {
+        match self {
+            Self::Warped(surrogate) => {
+                let frame = surrogate.frame();
+                let gains: Vec<f64> = latent.rows().map(|u| frame.log_ratio(u)).collect();
+                let seen: Vec<f64> = found.iter().zip(&gains).map(|(f, g)| f + g).collect();
+                let mut predicted = surrogate.predicted(&frame.enter(latent)?, &seen)?;
+                for (p, gain) in predicted.iter_mut().zip(gains) {
+                    p.mean -= gain;
+                    p.low -= gain;
+                    p.high -= gain;
+                }
+                Ok(predicted)
+            }
+            Self::Log { known, recipe } => {
+                let (view, process) = log::predictor(known, recipe)?;
+                LogBelief::forecast(&view, &process, known, latent, found)
+            }
+        }
+    }
+}

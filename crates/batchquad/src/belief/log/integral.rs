@@ -1,0 +1,414 @@
+//! The integral of the surrogate by importance sampling with control variates. `MATH.md` §15.
+
+use rayon::prelude::*;
+
+use super::{
+    process::Process,
+    proposal::{Normal, Proposal, deficient, refine},
+    support::Support,
+};
+use crate::{
+    error::{Error, Result},
+    numeric::{
+        linalg::{Factor, Jitter, Matrix, transpose_mul},
+        log_sum::log_sum_exp,
+        optim::{Ascent, Bounds, maximise},
+        simd::dot,
+    },
+    points::Points,
+};
+
+/// Where the variance of the process is larger than this, its mean of the integrand is no estimate yet.
+const VARIANCE_CAP: f64 = 2.0;
+
+/// Points per block of predictions.
+const BLOCK: usize = 128;
+
+/// The process with what bounds it.
+pub(crate) struct Target<'a> {
+    pub(crate) process: &'a Process,
+    /// The prior in the coordinates of the frame.
+    pub(crate) prior: &'a Normal,
+    /// `log` of the largest density above the prior's that is credible.
+    pub(crate) ceiling: f64,
+    /// Where the likelihood is not zero, if it is zero at nodes in the midst of the posterior.
+    pub(crate) support: Option<&'a Support>,
+}
+
+impl Target<'_> {
+    /// The mean of the process, below the ceiling.
+    pub(crate) fn levels(&self, points: &Points) -> Result<Vec<f64>> {
+        let d = points.dim();
+        let blocks: Vec<Vec<f64>> = points
+            .as_slice()
+            .par_chunks(BLOCK * d)
+            .map(|chunk| -> Result<Vec<f64>> {
+                let block = Points::new(d, chunk.to_vec())?;
+                let mut levels: Vec<f64> = self.process.mean(&block);
+                for (x, m) in block.rows().zip(&mut levels) {
+                    *m = m.min(self.ceiling + self.prior.log_density(x));
+                }
+                if let Some(support) = self.support {
+                    levels.iter_mut().zip(support.log_probability(&block)).for_each(|(m, p)| *m += p);
+                }
+                Ok(levels)
+            })
+            .collect::<Result<_>>()?;
+        Ok(blocks.concat())
+    }
+}
+
+/// The integral of the surrogate, with the sample that it rests on.
+#[derive(Debug, Clone)]
+pub(crate) struct Integral {
+    /// `log ∫ e^{m + v/2} dx`, in the coordinates of the frame.
+    pub(crate) log_mass: f64,
+    /// The standard error of that by the sampling alone.
+    pub(crate) monte_carlo: f64,
+    /// The effective share of the sample.
+    pub(crate) effective: f64,
+    pub(crate) points: Points,
+    /// The mean of the process at each point, below the ceiling.
+    pub(crate) levels: Vec<f64>,
+    /// `log` density of the proposal at each point.
+    pub(crate) log_proposal: Vec<f64>,
+    /// Normalised weights.
+    pub(crate) weights: Vec<f64>,
+    pub(crate) mean: Vec<f64>,
+    /// Row by row.
+    pub(crate) covariance: Vec<f64>,
+    pub(crate) proposal: Proposal,
+    /// The largest mean found by climbing.
+    pub(crate) top: f64,
+}
+
+/// Local maxima of the mean with the normal distributions of their curvature.
+pub(crate) fn laplace(
+    process: &Process,
+    starts: &[Vec<f64>],
+    radius: f64,
+) -> Result<Vec<(f64, Vec<f64>, Option<Normal>)>> {
+    let d = process.dim();
+    let ascent = Ascent { max_evaluations: 60, gradient_tolerance: 1e-4, value_tolerance: 1e-6, max_step: 1.0 };
+    let reach = starts.iter().flatten().fold(radius, |r, v| r.max(v.abs() + radius));
+    let bounds = Bounds::cube(d, -reach, reach)?;
+    let summits = maximise(starts, &bounds, ascent, |trials| {
+        Ok(trials
+            .iter()
+            .map(|x| {
+                let (value, gradient, _) = process.jet(x, false);
+                (value, gradient)
+            })
+            .collect())
+    })?;
+    let mut found: Vec<(f64, Vec<f64>, Option<Normal>)> = Vec::new();
+    let mut sorted: Vec<_> = summits.into_iter().filter(|s| s.value.is_finite()).collect();
+    sorted.sort_by(|a, b| b.value.total_cmp(&a.value));
+    for summit in sorted {
+        let (_, _, hessian) = process.jet(&summit.x, true);
+        let precision = Matrix::from_fn(d, d, |i, j| -hessian[i * d + j]);
+        let normal = Factor::exact("curvature", &precision).ok().and_then(|factor| {
+            let inverse = factor.into_inverse_lower();
+            let covariance: Vec<f64> =
+                (0..d * d).map(|k| inverse.get((k / d).max(k % d), (k / d).min(k % d))).collect();
+            Normal::with_covariance(summit.x.clone(), &covariance)
+        });
+        let same = found.iter().any(|(_, x, n)| match n {
+            Some(n) => n.white(&summit.x).iter().map(|z| z * z).sum::<f64>() < 0.1,
+            None => x.iter().zip(&summit.x).map(|(a, b)| (a - b).powi(2)).sum::<f64>() < 1e-4,
+        });
+        if !same {
+            found.push((summit.value, summit.x, normal));
+        }
+    }
+    Ok(found)
+}
+
+/// Draws per round of adaptation.
+const ROUND: usize = 1024;
+
+/// Most rounds of adaptation.
+const ROUNDS: usize = 6;
+
+/// Adaptation ends at this effective share.
+const GOOD: f64 = 0.75;
+
+fn effective(weights: &[f64]) -> f64 {
+    let (sum, squares) = weights.iter().fold((0.0, 0.0), |(s, q), w| (s + w, q + w * w));
+    if squares > 0.0 { sum * sum / squares } else { 0.0 }
+}
+
+/// `exp(power · (l − max l))`.
+fn tempered(logs: &[f64], power: f64) -> Vec<f64> {
+    let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if largest == f64::NEG_INFINITY {
+        return vec![0.0; logs.len()];
+    }
+    logs.iter().map(|l| (power * (l - largest)).exp()).collect()
+}
+
+/// Integrates the surrogate. `starts` are where the climb to its maxima begins.
+pub(crate) fn integrate(target: &Target<'_>, starts: &[Vec<f64>], draws: usize, seed: u64) -> Result<Integral> {
+    let d = target.process.dim();
+    let modes = laplace(target.process, starts, 3.0)?;
+    let top = modes.first().map_or(f64::NEG_INFINITY, |m| m.0);
+    let unit: Vec<f64> = (0..d * d).map(|k| if k / d == k % d { 1.0 } else { 0.0 }).collect();
+    let frame = Normal::new(vec![0.0; d], unit);
+    let mut components: Vec<(f64, Normal)> = vec![(0.3, frame)];
+    for (value, _, normal) in modes.iter().take(6) {
+        if let Some(normal) = normal {
+            let log_mass = value - normal.log_density(&normal.mean);
+            components.push((log_mass, normal.clone()));
+        }
+    }
+    // Shares by Laplace's masses, none below a twentieth of the largest.
+    let largest = components[1..].iter().map(|c| c.0).fold(f64::NEG_INFINITY, f64::max);
+    for c in &mut components[1..] {
+        c.0 = (c.0 - largest).exp().max(0.05);
+    }
+    let mut proposal = Proposal::new(components, target.prior);
+    let mut all = Points::new(d, Vec::new())?;
+    let mut levels: Vec<f64> = Vec::new();
+    let mut used: Vec<Proposal> = Vec::new();
+    let mut best: Option<(f64, Proposal)> = None;
+    for round in 0..ROUNDS {
+        proposal = proposal.rounded(ROUND);
+        let points = proposal.draw(ROUND, 1, seed, round as u64 + 1)?;
+        let log = target.levels(&points)?;
+        let own: Vec<f64> = points.rows().zip(&log).map(|(x, l)| l - proposal.log_density(x)).collect();
+        let share = effective(&tempered(&own, 1.0)) / ROUND as f64;
+        if best.as_ref().is_none_or(|b| share > b.0) {
+            best = Some((share, proposal.clone()));
+        }
+        all = all.concat(&points)?;
+        levels.extend(log);
+        used.push(proposal.clone());
+        if share > GOOD || round + 1 == ROUNDS {
+            break;
+        }
+        // Everything drawn so far, weighted by the mixture of all proposals.
+        let logs: Vec<f64> = all
+            .rows()
+            .zip(&levels)
+            .map(|(x, l)| l - log_sum_exp(&used.iter().map(|q| q.log_density(x)).collect::<Vec<_>>()))
+            .collect();
+        let enough = (60.0_f64).max(8.0 * d as f64).min(0.2 * logs.len() as f64);
+        let mut power = 1.0;
+        let mut weights = tempered(&logs, power);
+        while effective(&weights) < enough && power > 1e-3 {
+            power *= 0.8;
+            weights = tempered(&logs, power);
+        }
+        let mut components = proposal.components.clone();
+        deficient(&mut components, &all, &weights);
+        proposal = Proposal::new(refine(components, &all, &weights, 3), target.prior);
+    }
+    let proposal = best.map_or(proposal, |b| b.1).rounded(draws / SHIFTS);
+    let points = proposal.draw(draws / SHIFTS, SHIFTS, seed, 0)?;
+    let draws = points.len();
+    let levels = target.levels(&points)?;
+    let log_proposal: Vec<f64> = points.as_slice().par_chunks(d).map(|x| proposal.log_density(x)).collect();
+    let logs: Vec<f64> = levels.iter().zip(&log_proposal).map(|(l, q)| l - q).collect();
+    let scale = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if !scale.is_finite() {
+        return Err(Error::Numerical {
+            what: "integral of the surrogate".into(),
+            reason: format!("its largest weight is exp({scale})"),
+        });
+    }
+    let raw: Vec<f64> = logs.iter().map(|l| (l - scale).exp()).collect();
+    let effective = effective(&raw) / draws as f64;
+    let (mean_weight, error) = controlled(&proposal, &points, &log_proposal, &raw)?;
+    let total: f64 = raw.iter().sum();
+    let weights: Vec<f64> = raw.iter().map(|w| w / total).collect();
+    let mut mean = vec![0.0; d];
+    for (x, w) in points.rows().zip(&weights) {
+        mean.iter_mut().zip(x).for_each(|(m, x)| *m += w * x);
+    }
+    let mut covariance = vec![0.0; d * d];
+    for (x, w) in points.rows().zip(&weights) {
+        for a in 0..d {
+            for b in 0..d {
+                covariance[a * d + b] += w * (x[a] - mean[a]) * (x[b] - mean[b]);
+            }
+        }
+    }
+    Ok(Integral {
+        log_mass: scale + mean_weight.ln(),
+        monte_carlo: error / mean_weight,
+        effective,
+        points,
+        levels,
+        log_proposal,
+        weights,
+        mean,
+        covariance,
+        proposal,
+        top,
+    })
+}
+
+/// Independently shifted nets of the final sample, whose disagreement is its error.
+const SHIFTS: usize = 8;
+
+/// The standard error of a mean from the means of the shifted nets; a third more for the few of them.
+fn between_shifts(values: &[f64], mean: f64) -> f64 {
+    let size = values.len() / SHIFTS;
+    let square = |net: &[f64]| (net.iter().sum::<f64>() / size as f64 - mean).powi(2);
+    let sum: f64 = values.chunks(size).map(square).sum();
+    1.33 * (sum / (SHIFTS * (SHIFTS - 1)) as f64).sqrt()
+}
+
+/// Most control variates.
+const CONTROLS: usize = 140;
+
+/// The mean of the weights with its standard error, by regression on functions whose means under the proposal are known.
+///
+/// For a normal density `g` of the proposal `q` and `z` its white coordinate, `g/q` has mean 1, and `g zₐ/q`, `g zₐz_b/q` (less 1 for `a = b`), …
+/// have mean 0. Weights that are a combination of these are integrated without error: a posterior that is nearly a mixture of
+/// normals costs next to nothing. Without them the mean is the plain one.
+fn controlled(proposal: &Proposal, points: &Points, log_proposal: &[f64], weights: &[f64]) -> Result<(f64, f64)> {
+    let (d, n) = (points.dim(), weights.len());
+    let plain = weights.iter().sum::<f64>() / n as f64;
+    let plain_error = between_shifts(weights, plain);
+    let most = CONTROLS.min(n / 20);
+    let quadratic = (d + 1) * (d + 2) / 2;
+    let cubic = quadratic + d * (d + 1) * (d + 2) / 6;
+    let mut order: Vec<usize> = (0..proposal.components.len()).collect();
+    order.sort_by(|&a, &b| proposal.components[b].0.total_cmp(&proposal.components[a].0));
+    let mut plans: Vec<(usize, usize)> = Vec::new();
+    let mut count = 0;
+    for &k in &order {
+        let (degree, size) = match most.saturating_sub(count) {
+            room if room >= cubic && d <= 4 => (3, cubic),
+            room if room >= quadratic => (2, quadratic),
+            room if room > d => (1, d + 1),
+            0 => break,
+            _ => (0, 1),
+        };
+        plans.push((k, degree));
+        count += size;
+    }
+    if count == 0 {
+        return Ok((plain, plain_error));
+    }
+    // Column 0 is the constant; the others have mean zero.
+    let columns: Vec<Vec<f64>> = points
+        .as_slice()
+        .par_chunks(d)
+        .zip(log_proposal)
+        .map(|(x, log_q)| {
+            let mut row = Vec::with_capacity(count + 1);
+            row.push(1.0);
+            for &(k, degree) in &plans {
+                let normal = &proposal.components[k].1;
+                let ratio = (normal.log_density(x) - log_q).exp();
+                row.push(ratio - 1.0);
+                if degree >= 1 {
+                    let z = normal.white(x);
+                    row.extend(z.iter().map(|z| ratio * z));
+                    if degree >= 2 {
+                        for a in 0..d {
+                            for b in 0..=a {
+                                row.push(ratio * (z[a] * z[b] - if a == b { 1.0 } else { 0.0 }));
+                            }
+                        }
+                    }
+                    if degree >= 3 {
+                        for a in 0..d {
+                            for b in 0..=a {
+                                for c in 0..=b {
+                                    // The third Hermite polynomial of the normal distribution.
+                                    let mut h = z[a] * z[b] * z[c];
+                                    if a == b {
+                                        h -= z[c];
+                                    }
+                                    if a == c {
+                                        h -= z[b];
+                                    }
+                                    if b == c {
+                                        h -= z[a];
+                                    }
+                                    row.push(ratio * h);
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            row
+        })
+        .collect();
+    let p = count + 1;
+    let flat = Matrix::from_fn(n, p, |i, j| columns[i][j]);
+    let gram = transpose_mul(&flat, &flat);
+    let mut right = vec![0.0; p];
+    for j in 0..p {
+        right[j] = dot(flat.col(j), weights);
+    }
+    let factor = Factor::new(|| gram.clone(), n as f64, Jitter { nugget: 1e-12, rungs: 6 })?;
+    let beta = factor.solve_vec(&right);
+    let fitted = flat.mul_vec(&beta);
+    let residual: Vec<f64> = weights.iter().zip(&fitted).map(|(w, f)| w - f).collect();
+    let error = between_shifts(&residual, 0.0);
+    // The mean of the fitted part is its constant.
+    if beta[0] > 0.0 && error <= plain_error { Ok((beta[0], error)) } else { Ok((plain, plain_error)) }
+}
+
+/// `count` points of the sample, drawn by their weights at equal distances: an equally weighted sample of the surrogate's posterior.
+pub(crate) fn resample(weights: &[f64], count: usize, offset: f64) -> Vec<usize> {
+    let total: f64 = weights.iter().sum();
+    let mut chosen = Vec::with_capacity(count);
+    let (mut sum, mut k) = (0.0, 0);
+    for (i, w) in weights.iter().enumerate() {
+        sum += w / total;
+        while k < count && sum > (k as f64 + offset) / count as f64 {
+            chosen.push(i);
+            k += 1;
+        }
+    }
+    while chosen.len() < count {
+        chosen.push(weights.len().saturating_sub(1));
+    }
+    chosen
+}
+
+/// What the process does not know about the logarithm of the integral, over `count` points of the sample.
+///
+/// `log(1 + Σᵢⱼ wᵢwⱼ(e^{cᵢⱼ} − 1))`, `cᵢⱼ` the covariances of the process, capped as the variance is. Cost: `n·count²`.
+pub(crate) struct Uncertainty {
+    pub(crate) model_variance: f64,
+    /// `log E_w[e^{v/2}]`, by which the mean of the integral exceeds the integral of the mean's exponential, and its standard error.
+    pub(crate) inflation: (f64, f64),
+    /// `E_w[k(u)ᵀK⁻¹]`: what one unit of a value does to the logarithm of the integral.
+    pub(crate) influence: Vec<f64>,
+}
+
+pub(crate) fn uncertainty(process: &Process, integral: &Integral, count: usize) -> Result<Uncertainty> {
+    let chosen = resample(&integral.weights, count, 0.5);
+    let rows: Vec<&[f64]> = chosen.iter().map(|&i| integral.points.row(i)).collect();
+    let points = Points::from_rows(&rows)?;
+    let placed = process.place(&points);
+    let mut half = process.half(&placed);
+    let prior = process.prior_cross(&placed, &placed);
+    let explained = transpose_mul(&half, &half);
+    let variance: Vec<f64> =
+        points.rows().enumerate().map(|(i, x)| (process.hyper.diagonal(x) - explained.get(i, i)).max(0.0)).collect();
+    let factors: Vec<f64> = variance.iter().map(|v| (0.5 * v.min(VARIANCE_CAP)).exp()).collect();
+    let factor = factors.iter().sum::<f64>() / count as f64;
+    let scatter = factors.iter().map(|f| (f - factor).powi(2)).sum::<f64>() / (count * count) as f64;
+    let inflation = (factor.ln(), scatter.sqrt() / factor);
+    let mut total = 0.0;
+    for i in 0..count {
+        for j in 0..count {
+            let cap = (variance[i].min(VARIANCE_CAP) * variance[j].min(VARIANCE_CAP)).sqrt();
+            let c = (prior.get(i, j) - explained.get(i, j)).clamp(-cap, cap);
+            total += c.exp_m1();
+        }
+    }
+    let model_variance = (total / (count * count) as f64).max(0.0).ln_1p();
+    process.factor.half_solve_transposed(&mut half);
+    let influence =
+        (0..process.len()).map(|i| (0..count).map(|j| half.get(i, j)).sum::<f64>() / count as f64).collect();
+    Ok(Uncertainty { model_variance, inflation, influence })
+}

@@ -1,0 +1,262 @@
+//! The values as the process sees them: how far each is below the best, and which of them matter. `MATH.md` §15.
+
+use super::{
+    process::{Data, Process},
+    view::{Region, View},
+};
+use crate::{
+    error::{Error, Result},
+    numeric::normal::log_density,
+    points::Points,
+};
+
+/// A quarter of the nats that a value lies beyond those that are sharp is its tolerance.
+const TOLERANCE: f64 = 0.25;
+
+/// Nodes closer than this, in latent coordinates, tell noise from structure.
+const TWINS: f64 = 1e-3;
+
+/// Twins whose values differ by less than this on average say that there is no noise.
+const NOISELESS: f64 = 0.02;
+
+/// Twins further below the best than this say nothing: there the slope alone makes them differ.
+const TWIN_DEPTH: f64 = 30.0;
+
+/// Latent nodes with the logarithm of likelihood times prior density.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    pub(crate) nodes: Points,
+    f: Vec<f64>,
+    sds: Vec<f64>,
+    /// The largest of the `f`.
+    pub(crate) best: f64,
+    best_at: usize,
+    /// How far each is below it; infinite where the likelihood is zero.
+    pub(crate) depth: Vec<f64>,
+    pub(crate) largest_likelihood: f64,
+}
+
+/// `log N(u; 0, I)`.
+pub(crate) fn log_prior(u: &[f64]) -> f64 {
+    u.iter().map(|v| log_density(*v)).sum()
+}
+
+/// How far down values are sharp at the least, in nats: beyond it there is nothing of the posterior in `d` dimensions.
+pub(crate) fn typical_depth(d: usize) -> f64 {
+    8.0 + 2.0 * d as f64
+}
+
+/// A value in the data of a process: the node, the target, and the variance of its own.
+type Row = (usize, f64, f64);
+
+impl Known {
+    /// # Errors
+    /// [`Error::NonFiniteValue`] for NaN and +∞, [`Error::NoFiniteValue`] when all values are −∞.
+    pub(crate) fn new(nodes: Points, log_values: &[f64], sds: Vec<f64>) -> Result<Self> {
+        if let Some(i) = log_values.iter().position(|v| v.is_nan() || *v == f64::INFINITY) {
+            return Err(Error::NonFiniteValue { index: i, point: nodes.row(i).to_vec(), value: log_values[i] });
+        }
+        let f: Vec<f64> = nodes.rows().zip(log_values).map(|(u, l)| l + log_prior(u)).collect();
+        let best_at = (0..f.len()).reduce(|a, b| if f[b] > f[a] { b } else { a }).filter(|&i| f[i].is_finite());
+        let Some(best_at) = best_at else { return Err(Error::NoFiniteValue { count: f.len() }) };
+        let best = f[best_at];
+        let depth = f.iter().map(|f| best - f).collect();
+        let largest_likelihood = log_values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Ok(Self { nodes, f, sds, best, best_at, depth, largest_likelihood })
+    }
+
+    pub(crate) fn dim(&self) -> usize {
+        self.nodes.dim()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.f.len()
+    }
+
+    pub(crate) fn best_node(&self) -> &[f64] {
+        self.nodes.row(self.best_at)
+    }
+
+    /// The finite depths, smallest first; the first is zero.
+    pub(crate) fn sorted_depths(&self) -> Vec<f64> {
+        let mut sorted: Vec<f64> = self.depth.iter().copied().filter(|v| v.is_finite()).collect();
+        sorted.sort_by(f64::total_cmp);
+        sorted
+    }
+
+    /// How many nodes are as high as most of the posterior is.
+    pub(crate) fn near_count(&self) -> usize {
+        let deep = 4.0 + 1.5 * self.dim() as f64;
+        self.depth.iter().filter(|v| **v <= deep).count()
+    }
+
+    fn data(&self, view: &View, rows: &[Row]) -> Result<Data> {
+        let flat: Vec<f64> = rows.iter().flat_map(|r| view.enter(self.nodes.row(r.0))).collect();
+        Ok(Data {
+            nodes: Points::new(self.dim(), flat)?,
+            targets: rows.iter().map(|r| r.1).collect(),
+            variances: rows.iter().map(|r| r.2).collect(),
+        })
+    }
+
+    /// All values, with depths `D` beyond the limit `T` compressed to `T(1 + log(D/T))`, and the logarithm of the compression's Jacobian.
+    /// A likelihood of zero counts as half as deep again as the deepest finite one.
+    pub(crate) fn compressed(&self, view: &View, limit: f64) -> Result<(Data, f64)> {
+        let deepest = self.sorted_depths().last().copied().unwrap_or(0.0);
+        let mut jacobian = 0.0;
+        let rows: Vec<Row> = (0..self.f.len())
+            .map(|i| {
+                let depth = if self.depth[i].is_finite() { self.depth[i] } else { 1.5 * deepest + 10.0 };
+                let seen = if depth > limit {
+                    jacobian += (limit / depth).ln();
+                    limit * (1.0 + (depth / limit).ln())
+                } else {
+                    depth
+                };
+                (i, -seen, self.sds[i].powi(2))
+            })
+            .collect();
+        Ok((self.data(view, &rows)?, jacobian))
+    }
+
+    /// The depth down to which values are sharp: all of the posterior, and enough values for a quadratic and half as many again.
+    fn sharp(&self) -> f64 {
+        let d = self.dim();
+        let sorted = self.sorted_depths();
+        let enough = (3 * (d + 1) * (d + 2)).div_ceil(4);
+        typical_depth(d).max(sorted[enough.min(sorted.len()) - 1])
+    }
+
+    /// The values that matter, and the nodes that are left out because they are more than twice as deep as what is sharp.
+    pub(crate) fn near(&self) -> Near {
+        let sharp = self.sharp();
+        let outer = 2.0 * sharp;
+        let (mut rows, mut far) = (Vec::new(), Vec::new());
+        for i in 0..self.f.len() {
+            if self.depth[i] <= outer {
+                let tolerance = TOLERANCE * (self.depth[i] - sharp).max(0.0);
+                rows.push((i, -self.depth[i], self.sds[i].powi(2) + tolerance * tolerance));
+            } else {
+                far.push(i);
+            }
+        }
+        Near { rows, far, outer }
+    }
+
+    /// The data of a process on the values that matter and on the `active` of those left out, which are taken to be at the outer depth.
+    pub(crate) fn near_data(&self, view: &View, near: &Near, active: &[usize]) -> Result<Data> {
+        let mut rows = near.rows.clone();
+        rows.extend(active.iter().map(|&i| (i, -near.outer, (TOLERANCE * near.outer).powi(2))));
+        self.data(view, &rows)
+    }
+
+    /// The labels of a [`Support`]: `+1` for values that matter, `−1` for likelihoods of zero.
+    pub(crate) fn labels(&self, view: &View, near: &Near) -> Result<Data> {
+        let mut rows: Vec<Row> = near.rows.iter().map(|r| (r.0, 1.0, 0.0)).collect();
+        rows.extend(near.far.iter().filter(|&&i| self.depth[i].is_infinite()).map(|&i| (i, -1.0, 0.0)));
+        self.data(view, &rows)
+    }
+
+    /// Nodes left out, not `active` yet, at which the process expects more than there can be.
+    pub(crate) fn contradicted(
+        &self,
+        view: &View,
+        process: &Process,
+        near: &Near,
+        active: &[usize],
+    ) -> Result<Vec<usize>> {
+        let left: Vec<usize> = near.far.iter().copied().filter(|i| !active.contains(i)).collect();
+        let flat: Vec<f64> = left.iter().flat_map(|&i| view.enter(self.nodes.row(i))).collect();
+        let means = process.mean(&Points::new(self.dim(), flat)?);
+        Ok(left.into_iter().zip(means).filter(|(_, m)| *m > -near.outer).map(|(i, _)| i).collect())
+    }
+
+    /// The variance with which a value of this depth is compared.
+    pub(crate) fn tolerance(&self, depth: f64) -> f64 {
+        (TOLERANCE * (depth - self.sharp()).max(0.0)).powi(2)
+    }
+
+    /// The second moments of the best `2(d + 1)` nodes about the very best: a region that moves, turns and shrinks with them. Half of
+    /// what ties the coordinates together is kept, since few nodes say little about it.
+    pub(crate) fn elite(&self) -> Region {
+        let d = self.dim();
+        let mut order: Vec<usize> = (0..self.f.len()).filter(|&i| i != self.best_at && self.f[i].is_finite()).collect();
+        order.sort_by(|&a, &b| self.depth[a].total_cmp(&self.depth[b]));
+        order.truncate(2 * (d + 1));
+        let centre = self.best_node();
+        let mut covariance = vec![0.0; d * d];
+        for &i in &order {
+            let u = self.nodes.row(i);
+            for a in 0..d {
+                for b in 0..d {
+                    covariance[a * d + b] += (u[a] - centre[a]) * (u[b] - centre[b]) / order.len() as f64;
+                }
+            }
+        }
+        let mean = (0..d).map(|a| covariance[a * d + a]).sum::<f64>() / d as f64;
+        if mean.is_nan() || mean <= 0.0 {
+            return Region::round(centre, 1.0);
+        }
+        for a in 0..d {
+            for b in 0..d {
+                covariance[a * d + b] =
+                    if a == b { covariance[a * d + b] + 0.05 * mean } else { 0.5 * covariance[a * d + b] };
+            }
+        }
+        Region { centre: centre.to_vec(), covariance }
+    }
+
+    /// Differences of values at nodes that nearly coincide.
+    fn twins(&self) -> Vec<f64> {
+        let high: Vec<usize> = (0..self.f.len()).filter(|&i| self.depth[i] < TWIN_DEPTH).collect();
+        let mut gaps = Vec::new();
+        for (k, &i) in high.iter().enumerate() {
+            for &j in &high[..k] {
+                let square: f64 = self.nodes.row(i).iter().zip(self.nodes.row(j)).map(|(a, b)| (a - b).powi(2)).sum();
+                if square < TWINS * TWINS {
+                    gaps.push((self.f[i] - self.f[j]).abs());
+                }
+            }
+        }
+        gaps
+    }
+
+    /// The largest noise that twins allow: they agree, or there is no bound.
+    pub(crate) fn noise_cap(&self) -> f64 {
+        let gaps = self.twins();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        if mean < NOISELESS { NOISELESS } else { f64::INFINITY }
+    }
+
+    /// A point beside the best node that tells noise from structure, where nothing has told it yet.
+    pub(crate) fn twin_wanted(&self) -> Option<Vec<f64>> {
+        if !self.twins().is_empty() {
+            return None;
+        }
+        let step = 0.3 * TWINS / (self.dim() as f64).sqrt();
+        Some(self.best_node().iter().map(|v| v + step).collect())
+    }
+
+    /// `log` of the largest density relative to the prior's that is credible, in the coordinates of a view: a little more than the largest
+    /// likelihood seen.
+    pub(crate) fn ceiling(&self, view: &View) -> f64 {
+        self.largest_likelihood - self.best + 2.0 + 0.5 * self.dim() as f64 - view.log_volume
+    }
+
+    /// Where the climb to the surrogate's maxima begins: the best nodes and the middle of the view.
+    pub(crate) fn starts(&self, view: &View) -> Vec<Vec<f64>> {
+        let mut order: Vec<usize> = (0..self.f.len()).collect();
+        order.sort_by(|&a, &b| self.depth[a].total_cmp(&self.depth[b]));
+        let mut starts: Vec<Vec<f64>> = order.iter().take(8).map(|&i| view.enter(self.nodes.row(i))).collect();
+        starts.push(vec![0.0; self.dim()]);
+        starts
+    }
+}
+
+/// The values that matter to the integral.
+#[derive(Debug, Clone)]
+pub(crate) struct Near {
+    rows: Vec<Row>,
+    far: Vec<usize>,
+    outer: f64,
+}

@@ -1,0 +1,325 @@
+//! The Gaussian process on the log posterior density: squared exponential plus a shrunk quadratic, with noise. `MATH.md` §15.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    error::{Error, Result},
+    numeric::{
+        linalg::{Factor, Jitter, Matrix, transpose_mul},
+        pairs::{Columns, PairForm},
+        simd::dot,
+    },
+    points::Points,
+};
+
+/// Jitter beyond the noise that is on the diagonal anyway.
+const JITTER: Jitter = Jitter { nugget: 1e-15, rungs: 10 };
+
+/// The hyperparameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Hyper {
+    /// The standard deviation `σ` of the squared-exponential part.
+    pub(crate) sigma: f64,
+    /// Its lengthscales `λ`, one per dimension.
+    pub(crate) lengthscales: Vec<f64>,
+    /// The standard deviation `b` of the coefficients of the quadratic.
+    pub(crate) quadratic: f64,
+    /// The standard deviation `b₀` of the constant.
+    pub(crate) constant: f64,
+    /// The standard deviation `η` of the noise of every value.
+    pub(crate) noise: f64,
+}
+
+/// The kernel `σ² exp(−½ Σ (xₐ − x′ₐ)²/λₐ²) + b₀² + b²(s + ½s²)`, `s = x·x′`.
+///
+/// The last part is that of a quadratic whose coefficients are independent, `N(0, b²)` for `xₐ` and `xₐx_c/√(1 + δ)`.
+impl Hyper {
+    fn whiten(&self, points: &Points) -> Columns {
+        let scale: Vec<f64> = self.lengthscales.iter().map(|l| l * std::f64::consts::SQRT_2).collect();
+        Columns::scaled(points, &scale)
+    }
+
+    /// The kernel of a point with itself.
+    pub(crate) fn diagonal(&self, x: &[f64]) -> f64 {
+        let s = dot(x, x);
+        self.sigma * self.sigma + self.constant * self.constant + self.quadratic * self.quadratic * (s + 0.5 * s * s)
+    }
+}
+
+/// Points in the two forms that the kernel needs.
+#[derive(Debug, Clone)]
+pub(crate) struct Placed {
+    raw: Columns,
+    white: Columns,
+}
+
+impl Placed {
+    pub(crate) fn new(hyper: &Hyper, points: &Points) -> Self {
+        Self { raw: Columns::scaled(points, &vec![1.0; points.dim()]), white: hyper.whiten(points) }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.raw.len()
+    }
+}
+
+fn form<'a>(hyper: &Hyper, left: &'a Placed, right: &'a Placed) -> PairForm<'a> {
+    PairForm { log_scale: 2.0 * hyper.sigma.ln(), differences: (&left.white, &right.white), sums: None }
+}
+
+/// Adds the quadratic part to rows `first..` of column `j`.
+fn add_quadratic(hyper: &Hyper, left: &Placed, right: &Placed, j: usize, first: usize, out: &mut [f64]) {
+    let (b0, b) = (hyper.constant * hyper.constant, hyper.quadratic * hyper.quadratic);
+    let mut s = vec![0.0; out.len()];
+    for k in 0..left.raw.dim() {
+        let x = right.raw.get(j, k);
+        for (s, y) in s.iter_mut().zip(&left.raw.coordinate(k)[first..]) {
+            *s += x * y;
+        }
+    }
+    for (o, s) in out.iter_mut().zip(&s) {
+        *o += b0 + b * (s + 0.5 * s * s);
+    }
+}
+
+/// The kernel between two sets of points. Cost: `2d + 5` multiplications and an exponential per entry.
+pub(crate) fn cross(hyper: &Hyper, left: &Placed, right: &Placed) -> Matrix {
+    let form = form(hyper, left, right);
+    let mut matrix = Matrix::zeros(left.len(), right.len());
+    for j in 0..right.len() {
+        let column = matrix.col_mut(j);
+        form.fill(j, 0, column);
+        add_quadratic(hyper, left, right, j, 0, column);
+    }
+    matrix
+}
+
+/// The lower triangles of the squared-exponential and of the quadratic part.
+fn lower_parts(hyper: &Hyper, nodes: &Placed) -> (Matrix, Matrix) {
+    let smooth = form(hyper, nodes, nodes).lower();
+    let mut quadratic = Matrix::zeros(nodes.len(), nodes.len());
+    for j in 0..nodes.len() {
+        add_quadratic(hyper, nodes, nodes, j, j, &mut quadratic.col_mut(j)[j..]);
+    }
+    (smooth, quadratic)
+}
+
+/// Values of a function with what is known about their errors, in the coordinates of a frame.
+#[derive(Debug, Clone)]
+pub(crate) struct Data {
+    pub(crate) nodes: Points,
+    pub(crate) targets: Vec<f64>,
+    /// Variances of single values, besides the common noise.
+    pub(crate) variances: Vec<f64>,
+}
+
+/// `−½|x|²`: the shape of the mean.
+fn bowl(x: &[f64]) -> f64 {
+    -0.5 * dot(x, x)
+}
+
+/// The posterior of the process given values.
+#[derive(Debug, Clone)]
+pub(crate) struct Process {
+    pub(crate) hyper: Hyper,
+    /// The curvature `β ≥ 0` of the mean `−½β|x|²`.
+    pub(crate) beta: f64,
+    pub(crate) data: Data,
+    placed: Placed,
+    pub(crate) factor: Factor,
+    /// `α = K⁻¹(t − μ)`.
+    pub(crate) weights: Vec<f64>,
+}
+
+/// Mean and variance at points.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Predicted {
+    pub(crate) mean: Vec<f64>,
+    pub(crate) variance: Vec<f64>,
+}
+
+impl Process {
+    pub(crate) fn new(hyper: Hyper, data: Data) -> Result<Self> {
+        let (process, _) = Self::with_parts(hyper, data)?;
+        Ok(process)
+    }
+
+    fn with_parts(hyper: Hyper, data: Data) -> Result<(Self, (Matrix, Matrix))> {
+        let placed = Placed::new(&hyper, &data.nodes);
+        let parts = lower_parts(&hyper, &placed);
+        let n = data.targets.len();
+        let noise = hyper.noise * hyper.noise;
+        let gram = || {
+            let mut k = Matrix::zeros(n, n);
+            for j in 0..n {
+                let column = k.col_mut(j);
+                for i in j..n {
+                    column[i] = parts.0.get(i, j) + parts.1.get(i, j);
+                }
+                column[j] += noise + data.variances[j];
+            }
+            k
+        };
+        let scale = hyper.sigma * hyper.sigma + hyper.constant * hyper.constant;
+        let factor = Factor::new(gram, scale, JITTER)?;
+        let h: Vec<f64> = data.nodes.rows().map(bowl).collect();
+        let (ky, kh) = (factor.solve_vec(&data.targets), factor.solve_vec(&h));
+        let information = dot(&h, &kh);
+        let beta = if information > 0.0 { (dot(&h, &ky) / information).max(0.0) } else { 0.0 };
+        let weights: Vec<f64> = ky.iter().zip(&kh).map(|(y, h)| y - beta * h).collect();
+        Ok((Self { hyper, beta, data, placed, factor, weights }, parts))
+    }
+
+    pub(crate) fn mu(&self, x: &[f64]) -> f64 {
+        self.beta * bowl(x)
+    }
+
+    pub(crate) fn dim(&self) -> usize {
+        self.data.nodes.dim()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.data.targets.len()
+    }
+
+    /// `L⁻¹ k(X, x)` for each point, one column per point. Cost: `n²` per point.
+    pub(crate) fn half(&self, points: &Placed) -> Matrix {
+        let mut half = cross(&self.hyper, &self.placed, points);
+        self.factor.half_solve(&mut half);
+        half
+    }
+
+    /// The kernel between two sets of points, before any value is known.
+    pub(crate) fn prior_cross(&self, left: &Placed, right: &Placed) -> Matrix {
+        cross(&self.hyper, left, right)
+    }
+
+    pub(crate) fn place(&self, points: &Points) -> Placed {
+        Placed::new(&self.hyper, points)
+    }
+
+    /// The mean alone. Cost: `n` kernel values per point.
+    pub(crate) fn mean(&self, points: &Points) -> Vec<f64> {
+        let k = cross(&self.hyper, &self.placed, &self.place(points));
+        points.rows().enumerate().map(|(j, x)| self.mu(x) + dot(k.col(j), &self.weights)).collect()
+    }
+
+    /// Mean and variance. Cost: `n²` per point.
+    pub(crate) fn predict(&self, points: &Points) -> Predicted {
+        let mut k = cross(&self.hyper, &self.placed, &self.place(points));
+        let mean = points.rows().enumerate().map(|(j, x)| self.mu(x) + dot(k.col(j), &self.weights)).collect();
+        self.factor.half_solve(&mut k);
+        let variance = points
+            .rows()
+            .enumerate()
+            .map(|(j, x)| (self.hyper.diagonal(x) - dot(k.col(j), k.col(j))).max(0.0))
+            .collect();
+        Predicted { mean, variance }
+    }
+
+    /// `Aᵀ C(x, x) A` for the posterior covariance `C` at points. Cost: `q²` kernel values and `n²q`.
+    pub(crate) fn covariance_sums(&self, points: &Points, columns: &Matrix) -> Matrix {
+        let (q, p) = (points.len(), columns.cols());
+        let placed = self.place(points);
+        let half = self.half(&placed);
+        let reduced = Matrix::from_fn(self.len(), p, |i, k| (0..q).map(|s| half.get(i, s) * columns.get(s, k)).sum());
+        let explained = transpose_mul(&reduced, &reduced);
+        let form = form(&self.hyper, &placed, &placed);
+        // Row by row, so that the whole matrix is never held.
+        let mut row = vec![0.0; q];
+        let mut prior = Matrix::zeros(p, p);
+        for j in 0..q {
+            form.fill(j, 0, &mut row);
+            add_quadratic(&self.hyper, &placed, &placed, j, 0, &mut row);
+            for k in 0..p {
+                let with = dot(&row, columns.col(k));
+                for l in 0..p {
+                    prior.col_mut(k)[l] += with * columns.get(j, l);
+                }
+            }
+        }
+        Matrix::from_fn(p, p, |i, j| prior.get(i, j) - explained.get(i, j))
+    }
+
+    /// The mean with its gradient and, row by row, its Hessian at one point. Cost: `nd²`.
+    pub(crate) fn jet(&self, x: &[f64], with_hessian: bool) -> (f64, Vec<f64>, Vec<f64>) {
+        let d = x.len();
+        let (s2, b2, b0) = (
+            self.hyper.sigma * self.hyper.sigma,
+            self.hyper.quadratic * self.hyper.quadratic,
+            self.hyper.constant * self.hyper.constant,
+        );
+        let mut value = self.mu(x);
+        let mut gradient: Vec<f64> = x.iter().map(|v| -self.beta * v).collect();
+        let mut hessian = vec![0.0; if with_hessian { d * d } else { 0 }];
+        let mut slope = vec![0.0; d];
+        for (node, w) in self.data.nodes.rows().zip(&self.weights) {
+            let mut r2 = 0.0;
+            for a in 0..d {
+                let z = (x[a] - node[a]) / self.hyper.lengthscales[a];
+                r2 += z * z;
+                slope[a] = -z / self.hyper.lengthscales[a];
+            }
+            let e = w * s2 * (-0.5 * r2).exp();
+            let s = dot(x, node);
+            value += e + w * (b0 + b2 * (s + 0.5 * s * s));
+            let q = w * b2 * (1.0 + s);
+            for a in 0..d {
+                gradient[a] += e * slope[a] + q * node[a];
+            }
+            if with_hessian {
+                for a in 0..d {
+                    for c in 0..d {
+                        hessian[a * d + c] += e * slope[a] * slope[c] + w * b2 * node[a] * node[c];
+                    }
+                    hessian[a * d + a] -= e / self.hyper.lengthscales[a].powi(2);
+                }
+            }
+        }
+        if with_hessian {
+            for a in 0..d {
+                hessian[a * d + a] -= self.beta;
+            }
+        }
+        (value, gradient, hessian)
+    }
+}
+
+/// The logarithm of the marginal likelihood, with its gradient in `(log σ, log b, log η, log λ₁, …)`.
+///
+/// `log p(t) = −½ (t − μ)ᵀK⁻¹(t − μ) − ½ log|K| − ½ n log 2π`, gradient `½ tr((ααᵀ − K⁻¹) ∂K)`; the curvature `β` of the mean is at its
+/// own maximum, so it does not enter the gradient. Cost: `n³`.
+pub(crate) fn log_marginal(hyper: &Hyper, data: &Data) -> Result<(f64, Vec<f64>)> {
+    let (process, (smooth, quadratic)) = Process::with_parts(hyper.clone(), data.clone())?;
+    let n = data.targets.len();
+    let residual: Vec<f64> = data.targets.iter().zip(data.nodes.rows()).map(|(t, x)| t - process.mu(x)).collect();
+    let alpha = &process.weights;
+    let value = -0.5 * (dot(&residual, alpha) + process.factor.log_det() + n as f64 * std::f64::consts::TAU.ln());
+    if !value.is_finite() {
+        return Err(Error::Numerical { what: "marginal likelihood".into(), reason: "not a number".into() });
+    }
+    let d = data.nodes.dim();
+    let inverse = process.factor.into_inverse_lower();
+    let b0 = hyper.constant * hyper.constant;
+    let mut gradient = vec![0.0; 3 + d];
+    for j in 0..n {
+        let (inv, se, quad) = (inverse.col(j), smooth.col(j), quadratic.col(j));
+        let on_diagonal = alpha[j] * alpha[j] - inv[j];
+        let (mut gs, mut gq) = (0.5 * on_diagonal * se[j], 0.5 * on_diagonal * (quad[j] - b0));
+        for i in j + 1..n {
+            let g = alpha[i] * alpha[j] - inv[i];
+            gs += g * se[i];
+            gq += g * (quad[i] - b0);
+        }
+        gradient[0] += 2.0 * gs;
+        gradient[1] += 2.0 * gq;
+        gradient[2] += hyper.noise * hyper.noise * on_diagonal;
+    }
+    let mut slopes = vec![0.0; d];
+    form(hyper, &process.placed, &process.placed).slopes(alpha, alpha, &inverse, &mut slopes);
+    // Both triangles, times the 2 by which whitened squares are smaller: ½·2·2.
+    for (g, s) in gradient[3..].iter_mut().zip(slopes) {
+        *g = 2.0 * s;
+    }
+    Ok((value, gradient))
+}

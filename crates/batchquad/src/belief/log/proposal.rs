@@ -1,0 +1,253 @@
+//! Mixtures of normal distributions to draw from, and their adaptation to a density. `MATH.md` §15.
+
+use crate::{
+    error::Result,
+    numeric::{
+        linalg::{Factor, Matrix},
+        log_sum::log_sum_exp,
+        quantile::normal_quantile,
+        rng::{Purpose, Stream},
+        sobol::SobolSequence,
+    },
+    points::Points,
+};
+
+/// A normal distribution in the coordinates of the frame.
+#[derive(Debug, Clone)]
+pub(crate) struct Normal {
+    pub(crate) mean: Vec<f64>,
+    /// The lower factor of the covariance, row by row.
+    lower: Vec<f64>,
+    log_norm: f64,
+}
+
+impl Normal {
+    /// From a mean and the lower factor of the covariance, row by row.
+    pub(crate) fn new(mean: Vec<f64>, lower: Vec<f64>) -> Self {
+        let d = mean.len();
+        let half_log_det: f64 = (0..d).map(|a| lower[a * d + a].ln()).sum();
+        let log_norm = -half_log_det - 0.5 * d as f64 * std::f64::consts::TAU.ln();
+        Self { mean, lower, log_norm }
+    }
+
+    /// From a covariance, row by row; none when that is not positive definite.
+    pub(crate) fn with_covariance(mean: Vec<f64>, covariance: &[f64]) -> Option<Self> {
+        let d = mean.len();
+        let matrix = Matrix::from_fn(d, d, |i, j| covariance[i * d + j]);
+        let factor = Factor::exact("covariance", &matrix).ok()?;
+        let lower = (0..d * d).map(|k| if k / d >= k % d { factor.lower().get(k / d, k % d) } else { 0.0 }).collect();
+        let made = Self::new(mean, lower);
+        made.log_norm.is_finite().then_some(made)
+    }
+
+    fn scaled(&self, factor: f64) -> Self {
+        Self::new(self.mean.clone(), self.lower.iter().map(|l| l * factor).collect())
+    }
+
+    /// `L⁻¹(x − mean)`.
+    pub(crate) fn white(&self, x: &[f64]) -> Vec<f64> {
+        let d = x.len();
+        let mut z = vec![0.0; d];
+        for a in 0..d {
+            let mut v = x[a] - self.mean[a];
+            for c in 0..a {
+                v -= self.lower[a * d + c] * z[c];
+            }
+            z[a] = v / self.lower[a * d + a];
+        }
+        z
+    }
+
+    pub(crate) fn log_density(&self, x: &[f64]) -> f64 {
+        self.log_norm - 0.5 * self.white(x).iter().map(|z| z * z).sum::<f64>()
+    }
+
+    /// `mean + Lz`.
+    pub(crate) fn at(&self, z: &[f64]) -> Vec<f64> {
+        let d = z.len();
+        (0..d).map(|a| self.mean[a] + (0..=a).map(|c| self.lower[a * d + c] * z[c]).sum::<f64>()).collect()
+    }
+
+    /// Row `a` of `L`.
+    pub(crate) fn row(&self, a: usize) -> &[f64] {
+        let d = self.mean.len();
+        &self.lower[a * d..(a + 1) * d]
+    }
+
+    /// The covariance, row by row.
+    pub(crate) fn covariance(&self) -> Vec<f64> {
+        let d = self.mean.len();
+        let entry = |a: usize, b: usize| (0..=a.min(b)).map(|c| self.lower[a * d + c] * self.lower[b * d + c]).sum();
+        (0..d * d).map(|k| entry(k / d, k % d)).collect()
+    }
+}
+
+/// The share of a component that is twice as wide.
+const WIDE_SHARE: f64 = 0.15;
+
+/// The share of the prior, below which nothing bounded can fall off more slowly.
+const PRIOR_SHARE: f64 = 0.05;
+
+/// A mixture to draw from: components that adapt, each with a wider twin, and the prior.
+#[derive(Debug, Clone)]
+pub(crate) struct Proposal {
+    /// Shares that sum to one, and the components that adapt.
+    pub(crate) components: Vec<(f64, Normal)>,
+    all: Vec<(f64, Normal)>,
+}
+
+impl Proposal {
+    pub(crate) fn new(mut components: Vec<(f64, Normal)>, prior: &Normal) -> Self {
+        let total: f64 = components.iter().map(|c| c.0).sum();
+        components.iter_mut().for_each(|c| c.0 /= total);
+        let mut all = vec![(PRIOR_SHARE, prior.clone())];
+        for (share, normal) in &components {
+            let share = share * (1.0 - PRIOR_SHARE);
+            all.push((share * (1.0 - WIDE_SHARE), normal.clone()));
+            all.push((share * WIDE_SHARE, normal.scaled(2.0)));
+        }
+        Self { components, all }
+    }
+
+    pub(crate) fn log_density(&self, x: &[f64]) -> f64 {
+        let terms: Vec<f64> = self.all.iter().map(|(share, n)| share.ln() + n.log_density(x)).collect();
+        log_sum_exp(&terms)
+    }
+
+    /// The same mixture with shares that are whole numbers of draws out of `count`, so that it can be drawn from without chance.
+    pub(crate) fn rounded(mut self, count: usize) -> Self {
+        let mut given = 0;
+        let mut sum = 0.0;
+        for (share, _) in &mut self.all {
+            sum += *share;
+            let until = ((sum * count as f64).round() as usize).min(count);
+            *share = (until - given) as f64 / count as f64;
+            given = until;
+        }
+        self.all.retain(|c| c.0 > 0.0);
+        self
+    }
+
+    /// Draws from the [`Proposal::rounded`] mixture: each component has its share of `count` points, a net of its own, in each of `shifts`
+    /// independent shifts, one after the other.
+    pub(crate) fn draw(&self, count: usize, shifts: usize, seed: u64, round: u64) -> Result<Points> {
+        let d = self.all[0].1.mean.len();
+        let sobol = SobolSequence::new(d, seed)?;
+        let counts: Vec<usize> = self.all.iter().map(|c| (c.0 * count as f64).round() as usize).collect();
+        let longest = counts.iter().copied().max().unwrap_or(0);
+        let base: Vec<Vec<f64>> = (0..longest).map(|i| sobol.unscrambled_point(i as u32)).collect();
+        let mut flat = Vec::with_capacity(shifts * count * d);
+        let mut z = vec![0.0; d];
+        for s in 0..shifts {
+            let mut stream = Stream::new(seed, Purpose::Integral, round << 8 | s as u64);
+            for ((_, normal), &count) in self.all.iter().zip(&counts) {
+                let shift: Vec<f64> = (0..d).map(|_| stream.uniform_open()).collect();
+                for p in &base[..count] {
+                    for k in 0..d {
+                        let v = p[k] + shift[k];
+                        let v = if v >= 1.0 { v - 1.0 } else { v };
+                        z[k] = normal_quantile(v.clamp(f64::EPSILON, 1.0 - f64::EPSILON));
+                    }
+                    flat.extend(normal.at(&z));
+                }
+            }
+        }
+        Points::new(d, flat)
+    }
+}
+
+/// Most components that adapt.
+const MOST: usize = 12;
+
+/// A component with less than this share is dropped.
+const LEAST_SHARE: f64 = 5e-3;
+
+/// One step of expectation–maximisation of the components on a weighted sample, `rounds` times.
+pub(crate) fn refine(
+    mut components: Vec<(f64, Normal)>,
+    points: &Points,
+    weights: &[f64],
+    rounds: usize,
+) -> Vec<(f64, Normal)> {
+    let d = points.dim();
+    for _ in 0..rounds {
+        let k = components.len();
+        let mut total = vec![0.0; k];
+        let mut squares = vec![0.0; k];
+        let mut mean = vec![vec![0.0; d]; k];
+        let mut responsibilities = vec![0.0; k * points.len()];
+        for (i, (x, w)) in points.rows().zip(weights).enumerate() {
+            if *w <= 0.0 {
+                continue;
+            }
+            let logs: Vec<f64> = components.iter().map(|(share, n)| share.ln() + n.log_density(x)).collect();
+            let sum = log_sum_exp(&logs);
+            for (c, log) in logs.iter().enumerate() {
+                let r = if sum.is_finite() { w * (log - sum).exp() } else { 0.0 };
+                responsibilities[i * k + c] = r;
+                total[c] += r;
+                squares[c] += r * r;
+                mean[c].iter_mut().zip(x).for_each(|(m, x)| *m += r * x);
+            }
+        }
+        let mass: f64 = total.iter().sum();
+        let mut next = Vec::new();
+        for (c, (_, old)) in components.iter().enumerate() {
+            let share = total[c] / mass;
+            if share.is_nan() || share < LEAST_SHARE {
+                continue;
+            }
+            let effective = total[c] * total[c] / squares[c];
+            let centre: Vec<f64> = mean[c].iter().map(|m| m / total[c]).collect();
+            let mut covariance = vec![0.0; d * d];
+            for (i, x) in points.rows().enumerate() {
+                let r = responsibilities[i * k + c];
+                if r > 0.0 {
+                    for a in 0..d {
+                        let v = r * (x[a] - centre[a]);
+                        for b in 0..=a {
+                            covariance[a * d + b] += v * (x[b] - centre[b]);
+                        }
+                    }
+                }
+            }
+            // What few draws cannot say is taken from before.
+            let (trust, before) = (effective / (effective + 2.0 * d as f64), old.covariance());
+            for a in 0..d {
+                for b in 0..=a {
+                    let v = trust * covariance[a * d + b] / total[c] + (1.0 - trust) * before[a * d + b];
+                    covariance[a * d + b] = v;
+                    covariance[b * d + a] = v;
+                }
+            }
+            match Normal::with_covariance(centre, &covariance) {
+                Some(normal) => next.push((share, normal)),
+                None => next.push((share, old.clone())),
+            }
+        }
+        if next.is_empty() {
+            return components;
+        }
+        components = next;
+    }
+    components
+}
+
+/// A further component where the mixture has too little: at the point with the largest weight.
+pub(crate) fn deficient(components: &mut Vec<(f64, Normal)>, points: &Points, weights: &[f64]) {
+    if components.len() >= MOST {
+        return;
+    }
+    let total: f64 = weights.iter().sum();
+    let Some((i, w)) = weights.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)) else { return };
+    if *w < 0.01 * total {
+        return;
+    }
+    let x = points.row(i);
+    let nearest = components.iter().max_by(|a, b| a.1.log_density(x).total_cmp(&b.1.log_density(x)));
+    if let Some((_, normal)) = nearest {
+        let mut moved = normal.scaled(0.5);
+        moved.mean = x.to_vec();
+        components.push((0.1, moved));
+    }
+}

@@ -1,0 +1,291 @@
+//! Batches for a belief about the logarithm: `MATH.md` §15.
+//!
+//! The covariance of the process does not depend on the values, so a batch is chosen greedily, conditioning on each point as it is chosen:
+//! Kriging Believer with nothing to believe.
+
+use crate::{
+    belief::log::{Integral, LogBelief, Placed, Process, Search, laplace, prior_points, resample},
+    error::Result,
+    numeric::{
+        linalg::{Factor, Jitter, Matrix, transpose_mul},
+        rng::{Purpose, Stream},
+        simd::dot,
+    },
+    points::Points,
+};
+
+/// Candidates: of the surrogate's posterior, of its square root, of the proposal.
+const CANDIDATES: [usize; 3] = [300, 300, 150];
+
+/// Points of the posterior that stand for the integral.
+const INTEGRAL: usize = 256;
+
+/// Draws from the prior among which the scout chooses.
+const SCOUTED: usize = 300;
+
+/// While nothing is found, one in so many points looks elsewhere.
+const SEARCHING: u64 = 4;
+
+/// Afterwards one in so many, and more where the scout still expects something.
+const FOUND: u64 = 8;
+const EXPECTING: u64 = 4;
+
+/// One point per batch within this distance, in posterior standard deviations, tells on which side of the likelihood's edge it is.
+const EDGE: f64 = 0.3;
+
+/// The share of `Z` from which on the scout expects something.
+const EXPECTED: f64 = 0.03;
+
+/// `n` further latent points, while `pending` ones are under way and `asked` were asked before.
+///
+/// # Errors
+/// Numerical errors when covariances cannot be factorised.
+pub(crate) fn select(belief: &LogBelief, pending: &Points, n: usize, seed: u64, asked: u64) -> Result<Points> {
+    let mut elsewhere = Elsewhere::new(belief, pending, seed, asked)?;
+    let chosen = match &belief.search {
+        Some(search) => climb(belief, search, n, seed, asked, &mut elsewhere)?,
+        None => refine(belief, pending, n, seed, asked, &mut elsewhere)?,
+    };
+    Points::from_rows(&chosen)
+}
+
+/// Looks where nobody looked: first beside the best node if noise is in doubt, then by joint draws of the scout over the prior.
+struct Elsewhere<'a> {
+    belief: &'a LogBelief,
+    draws: Draws,
+    stream: Stream,
+    twin: Option<Vec<f64>>,
+}
+
+impl<'a> Elsewhere<'a> {
+    fn new(belief: &'a LogBelief, pending: &Points, seed: u64, asked: u64) -> Result<Self> {
+        let (view, process) = &belief.scout;
+        let waiting: Vec<Vec<f64>> = pending.rows().map(|u| view.enter(u)).collect();
+        let candidates = prior_points(process.dim(), SCOUTED, seed, asked)?;
+        let candidates = candidates.iter().map(|u| view.enter(u)).collect();
+        Ok(Self {
+            belief,
+            draws: Draws::new(process, candidates, &waiting)?,
+            stream: Stream::new(seed, Purpose::Select, asked << 8 | 2),
+            twin: belief.twin.clone(),
+        })
+    }
+
+    fn next(&mut self) -> Vec<f64> {
+        match self.twin.take() {
+            Some(twin) => twin,
+            None => self.belief.scout.0.leave(&self.draws.next(&mut self.stream)),
+        }
+    }
+}
+
+/// The posterior is found: alternately the point that lowers the variance of `Z` most, `(Σ wⱼ c(x, uⱼ))²/(v + η²)`, and the one at which the integrand
+/// varies most, `2m + v + log(eᵛ − 1)`.
+fn refine(
+    belief: &LogBelief,
+    pending: &Points,
+    n: usize,
+    seed: u64,
+    asked: u64,
+    elsewhere: &mut Elsewhere<'_>,
+) -> Result<Vec<Vec<f64>>> {
+    let (view, process, integral) = (&belief.view, &belief.process, &belief.integral);
+    let indices = candidates(integral, Stream::new(seed, Purpose::Select, asked << 8).uniform());
+    let sample = resample(&integral.weights, INTEGRAL, 0.5);
+    let mut rows: Vec<Vec<f64>> = indices.iter().chain(&sample).map(|&i| integral.points.row(i).to_vec()).collect();
+    rows.extend(pending.rows().map(|u| view.enter(u)));
+    let level: Vec<f64> = indices.iter().map(|&i| integral.levels[i]).collect();
+    let mut pool = Pool::new(process, Points::from_rows(&rows)?, indices.len()..indices.len() + sample.len())?;
+    for j in indices.len() + sample.len()..rows.len() {
+        pool.condition(j)?;
+    }
+    // Where it is not known whether the likelihood is zero, the integrand varies by as much as it is itself.
+    let mut edge = match &belief.support {
+        Some(support) => {
+            let at: Vec<&[f64]> = rows[..indices.len()].iter().map(Vec::as_slice).collect();
+            support.log_probability(&Points::from_rows(&at)?).iter().map(|p| -p).collect()
+        }
+        None => vec![0.0; indices.len()],
+    };
+    let noise = process.hyper.noise.powi(2);
+    let period = if belief.unseen > EXPECTED { EXPECTING } else { FOUND };
+    let mut free = vec![true; indices.len()];
+    let mut chosen = Vec::new();
+    for k in 0..n {
+        let number = asked + k as u64;
+        let score = |i: usize| -> f64 {
+            let v = pool.variance[i] + edge[i];
+            if number % 2 == 0 {
+                (pool.with_z[i].powi(2) / (v + noise)).ln()
+            } else {
+                2.0 * level[i] + v.min(4.0) + v.min(30.0).exp_m1().ln()
+            }
+        };
+        let best = (0..indices.len())
+            .filter(|&i| free[i])
+            .map(|i| (score(i), i))
+            .filter(|s| !s.0.is_nan())
+            .max_by(|a, b| a.0.total_cmp(&b.0));
+        match best {
+            Some((_, i)) if number % period != period - 1 => {
+                free[i] = false;
+                pool.condition(i)?;
+                let near = |x: &[f64]| x.iter().zip(&rows[i]).map(|(a, b)| (a - b).powi(2)).sum::<f64>() < EDGE * EDGE;
+                (0..indices.len()).filter(|&j| near(&rows[j])).for_each(|j| edge[j] = 0.0);
+                chosen.push(view.leave(&rows[i]));
+            }
+            _ => chosen.push(elsewhere.next()),
+        }
+    }
+    Ok(chosen)
+}
+
+/// Candidates for refinement, by their numbers in the sample of the integral.
+fn candidates(integral: &Integral, offset: f64) -> Vec<usize> {
+    let [posterior, tempered, spread] = CANDIDATES;
+    let half: Vec<f64> = integral.levels.iter().zip(&integral.log_proposal).map(|(l, q)| 0.5 * l - q).collect();
+    let largest = half.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let half: Vec<f64> = half.iter().map(|l| (l - largest).exp()).collect();
+    let mut indices = resample(&integral.weights, posterior, offset);
+    indices.extend(resample(&half, tempered, offset));
+    indices.extend((0..spread).map(|i| i * (integral.points.len() / spread)));
+    indices.sort_unstable();
+    indices.dedup();
+    indices
+}
+
+/// The posterior is not found: the maxima of the surrogates, then draws of the searching surrogate's posterior, every fourth point elsewhere.
+fn climb(
+    belief: &LogBelief,
+    search: &Search,
+    n: usize,
+    seed: u64,
+    asked: u64,
+    elsewhere: &mut Elsewhere<'_>,
+) -> Result<Vec<Vec<f64>>> {
+    let Search { view, process, integral } = search;
+    let middle = vec![0.0; process.dim()];
+    let top = |process: &Process, reach: f64| -> Result<Option<Vec<f64>>> {
+        Ok(laplace(process, std::slice::from_ref(&middle), reach)?.into_iter().next().map(|mode| mode.1))
+    };
+    let mut tops: Vec<Vec<f64>> = Vec::new();
+    tops.extend(top(process, 2.0)?.map(|x| view.leave(&x)));
+    tops.extend(top(&belief.process, 3.0)?.map(|x| belief.view.leave(&x)));
+    let known = |u: &[f64]| {
+        let x = view.enter(u);
+        let near = |t: &[f64]| view.enter(t).iter().zip(&x).map(|(a, b)| (a - b).powi(2)).sum::<f64>() < 1e-6;
+        belief.known.nodes.rows().any(near) || x.iter().any(|v| !v.is_finite())
+    };
+    tops.retain(|u| !known(u));
+    tops.truncate(n.div_ceil(4));
+    let mut stream = Stream::new(seed, Purpose::Select, asked << 8 | 1);
+    let mut chosen = tops;
+    for k in chosen.len()..n {
+        chosen.push(if (asked + k as u64) % SEARCHING == SEARCHING - 1 {
+            elsewhere.next()
+        } else {
+            let drawn = resample(&integral.weights, 1, stream.uniform());
+            view.leave(integral.points.row(drawn[0]))
+        });
+    }
+    Ok(chosen)
+}
+
+/// Candidates with their covariances, conditioned on one point after the other.
+struct Pool<'a> {
+    process: &'a Process,
+    points: Points,
+    placed: Placed,
+    half: Matrix,
+    /// What conditioning has taken from the covariances: `c(i, j)` falls by the product of entries `i` and `j` of each row.
+    rows: Vec<Vec<f64>>,
+    variance: Vec<f64>,
+    /// The candidates that stand for the integral.
+    integral: std::ops::Range<usize>,
+    /// The covariance of each candidate with the logarithm of the integral.
+    with_z: Vec<f64>,
+}
+
+impl<'a> Pool<'a> {
+    fn new(process: &'a Process, points: Points, integral: std::ops::Range<usize>) -> Result<Self> {
+        let placed = process.place(&points);
+        let half = process.half(&placed);
+        let variance = (0..points.len())
+            .map(|j| (process.hyper.diagonal(points.row(j)) - dot(half.col(j), half.col(j))).max(0.0))
+            .collect();
+        let count = integral.len().max(1) as f64;
+        let mut with_z = vec![0.0; points.len()];
+        if !integral.is_empty() {
+            let mut mean = vec![0.0; process.len()];
+            for j in integral.clone() {
+                mean.iter_mut().zip(half.col(j)).for_each(|(a, h)| *a += h / count);
+            }
+            let rows: Vec<&[f64]> = integral.clone().map(|j| points.row(j)).collect();
+            let prior = process.prior_cross(&placed, &process.place(&Points::from_rows(&rows)?));
+            for (i, q) in with_z.iter_mut().enumerate() {
+                *q = (0..integral.len()).map(|j| prior.get(i, j)).sum::<f64>() / count - dot(half.col(i), &mean);
+            }
+        }
+        Ok(Self { process, points, placed, half, rows: Vec::new(), variance, integral, with_z })
+    }
+
+    /// A value will be known at candidate `j`. Cost: `n` per candidate.
+    fn condition(&mut self, j: usize) -> Result<()> {
+        let one = self.process.place(&Points::from_rows(&[self.points.row(j)])?);
+        let prior = self.process.prior_cross(&self.placed, &one);
+        let mut row: Vec<f64> =
+            (0..self.points.len()).map(|i| prior.get(i, 0) - dot(self.half.col(i), self.half.col(j))).collect();
+        for earlier in &self.rows {
+            let factor = earlier[j];
+            row.iter_mut().zip(earlier).for_each(|(c, r)| *c -= factor * r);
+        }
+        let scale = (self.variance[j] + self.process.hyper.noise.powi(2)).sqrt().max(1e-150);
+        row.iter_mut().for_each(|c| *c /= scale);
+        self.variance.iter_mut().zip(&row).for_each(|(v, r)| *v = (*v - r * r).max(0.0));
+        let with_z = row[self.integral.clone()].iter().sum::<f64>() / self.integral.len().max(1) as f64;
+        self.with_z.iter_mut().zip(&row).for_each(|(q, r)| *q -= r * with_z);
+        self.rows.push(row);
+        Ok(())
+    }
+}
+
+/// Joint draws of the process over candidates, each of which is taken once (Thompson sampling).
+struct Draws {
+    points: Vec<Vec<f64>>,
+    mean: Vec<f64>,
+    factor: Factor,
+    free: Vec<bool>,
+}
+
+impl Draws {
+    fn new(process: &Process, points: Vec<Vec<f64>>, pending: &[Vec<f64>]) -> Result<Self> {
+        let count = points.len();
+        let all: Vec<&[f64]> = points.iter().chain(pending).map(Vec::as_slice).collect();
+        let at = Points::from_rows(&all)?;
+        let mean = process.mean(&at);
+        let mut pool = Pool::new(process, at, 0..0)?;
+        for j in count..all.len() {
+            pool.condition(j)?;
+        }
+        let prior = process.prior_cross(&pool.placed, &pool.placed);
+        let explained = transpose_mul(&pool.half, &pool.half);
+        let covariance = Matrix::from_fn(count, count, |i, j| {
+            let told: f64 = pool.rows.iter().map(|row| row[i] * row[j]).sum();
+            prior.get(i, j) - explained.get(i, j) - told
+        });
+        // Differences of large numbers: rounding is relative to what they were before.
+        let largest = pool.points.rows().map(|x| process.hyper.diagonal(x)).fold(0.0, f64::max);
+        let scale = (0..count).map(|i| covariance.get(i, i)).fold(1e-4 * largest, f64::max).max(1e-12);
+        let factor = Factor::new(|| covariance.clone(), scale, Jitter { nugget: 1e-10, rungs: 8 })?;
+        Ok(Self { mean, points, factor, free: vec![true; count] })
+    }
+
+    fn next(&mut self, stream: &mut Stream) -> Vec<f64> {
+        let draw = self.factor.lower_mul(&stream.normals(self.points.len()));
+        let height = |i: usize| self.mean[i] + draw[i];
+        let free = (0..self.points.len()).filter(|&i| self.free[i]);
+        let best = free.max_by(|&a, &b| height(a).total_cmp(&height(b))).unwrap_or(0);
+        self.free[best] = false;
+        self.points[best].clone()
+    }
+}

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use batchquad::rng::{Purpose, Stream};
+use batchquad::numeric::{Purpose, Stream};
 use experiments::{
     dense::Cholesky,
     grid::{log_integral_2d, log_sum_exp},

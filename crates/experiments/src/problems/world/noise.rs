@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use batchquad::rng::{Purpose, Stream};
+use batchquad::numeric::{Purpose, Stream};
 use serde::{Deserialize, Serialize};
 
 use super::super::Problem;

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._batchquad import Belief, Marginal
+from ._batchquad import Belief, Marginal, rounded
 from ._errors import InvalidInput, NoEvidence
 from ._settings import whole
 from ._table import Table
-from ._text import facts, html_table, rounded
+from ._text import facts, html_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -323,9 +323,11 @@ fn the_covariance_is_that_of_the_true_posterior() {
     let determinant = a * c - b * b;
     let truth = [[c / determinant, -b / determinant], [-b / determinant, a / determinant]];
     let scale = (truth[0][0] * truth[1][1]).sqrt();
+    let worth = posterior.draws(batchquad::infer::DRAWS, integral.engine.seed()).unwrap().effective();
+    assert!(worth > 1200.0, "{worth}");
     assert_eq!(covariance.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2]);
     for (found, truth) in covariance.iter().flatten().zip(truth.iter().flatten()) {
-        // The correlation comes from draws that are worth over a thousand independent ones, whose standard error is below 0.03.
+        // The correlation comes from draws, whose worth is asserted above: 1/√1200 < 0.03 is a standard error.
         assert!(((found - truth) / scale).abs() < 0.03, "{covariance:?} {truth}");
     }
     assert!((covariance[0][1] - covariance[1][0]).abs() < 1e-14);

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from ._text import plus_minus, seconds_in_words
+from ._batchquad import duration
+from ._text import plus_minus
 
 if TYPE_CHECKING:
     from ._batchquad import Session
@@ -36,7 +37,7 @@ class Progress:
         parts = [f"log Z {plus_minus(self.log_z, self.log_z_sd) if known else 'unknown yet'}", f"{self.in_flight} in flight"]
         if self.failures:
             parts.append(f"{self.failures} failed")
-        return f"{self.evaluations}/{self.max_evaluations} {', '.join(parts)}, {seconds_in_words(self.seconds)}"
+        return f"{self.evaluations}/{self.max_evaluations} {', '.join(parts)}, {duration(self.seconds)}"
 
 
 #: True for a line that is written over (or one a minute where that is not possible), False for nothing, None to show it where somebody

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import functools
 import json
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._batchquad import Belief, Marginal
+from ._batchquad import Belief, Marginal, rounded
 from ._errors import InvalidInput, NoEvidence
 from ._settings import whole
 from ._table import Table
-from ._text import facts, html_table, plus_minus, rounded, seconds_in_words
+from ._text import facts, html_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,16 +33,16 @@ class Expectation(NamedTuple):
 class Diagnosis:
     """Whether to believe the number: what was looked at, and what it says."""
 
-    def __init__(self, found: dict[str, Any]) -> None:
-        #: ``"fine"``, ``"look"`` or ``"do not trust"``: the worst of all findings.
-        self.verdict: str = found["verdict"]
+    def __init__(self, report: dict[str, Any], findings: list[dict[str, Any]]) -> None:
+        #: ``"fine"``, ``"look"`` or ``"do-not-trust"``: the worst of all findings.
+        self.verdict: str = report["verdict"]
         #: The verdict in a sentence, with the findings that led to it.
-        self.summary: str = found["summary"]
+        self.summary: str = report["verdict_reason"]
         keys = ("name", "level", "value", "sentence")
         kinds = {"value": float}
         #: One row for each thing that was looked at.
         self.findings = Table(
-            {key: np.array([finding[key] for finding in found["findings"]], dtype=kinds.get(key, object)) for key in keys}
+            {key: np.array([finding[key] for finding in findings], dtype=kinds.get(key, object)) for key in keys}
         )
 
     def __repr__(self) -> str:
@@ -59,36 +58,35 @@ class Result:
     A result does not change any more, whatever becomes of the study that made it.
     """
 
-    def __init__(
-        self, report: dict[str, Any], belief: Belief | None, ending: tuple[str, str], store: str | None, blobs: dict[int, Any]
-    ) -> None:
-        self._report, self._belief = report, belief
+    def __init__(self, found: dict[str, Any], belief: Belief | None, blobs: dict[int, Any]) -> None:
+        report: dict[str, Any] = found["report"]
+        self._found, self._report, self._belief = found, report, belief
         #: ``"converged"``, ``"budget"``, ``"stalled"``, ``"failed"``, or ``"unfinished"`` while there is more to do.
-        self.status: str = ending[0]
+        self.status: str = report["status"]
         #: The same in words.
-        self.reason: str = ending[1]
+        self.reason: str = report["reason"]
         #: The names of the parameters, in order.
-        self.names: list[str] = report["names"]
+        self.names: list[str] = found["names"]
         #: The directory of the store, if there is one.
-        self.store: str | None = store
+        self.store: str | None = report.get("store")
         #: What the likelihood returned beside its value, by evaluation id.
         self.blobs: dict[int, Any] = dict(blobs)
         #: The seed of the run.
         self.seed: int = report["seed"]
         #: All choices of the run.
-        self.settings: dict[str, Any] = report["settings"]
+        self.settings: dict[str, Any] = found["settings"]
         #: Numerical repairs behind the estimate, counted.
-        self.repairs: dict[str, Any] | None = report["repairs"]
+        self.repairs: dict[str, Any] | None = report.get("repairs")
         #: The share of the prior that is nearer to a point whose evaluation failed than to any value.
-        self.prior_mass_near_failures: float | None = report["prior_mass_near_failures"]
+        self.prior_mass_near_failures: float | None = report.get("prior_mass_near_failures")
         #: Whether to believe the number; None when there is none.
-        self.diagnosis: Diagnosis | None = Diagnosis(report["diagnosis"]) if report["diagnosis"] else None
+        self.diagnosis: Diagnosis | None = Diagnosis(report, found["findings"]) if found["findings"] else None
         #: Evaluations for which different values were told; the first counts.
         self.conflicts: list[int] = report["conflicts"]
 
     @property
     def has_evidence(self) -> bool:
-        """Whether there is a log Z: not if no finite log-likelihood was ever seen."""
+        """Whether there is a log Z: not if the run failed or no finite log-likelihood was ever seen."""
         return self._report["log_z"] is not None
 
     @property
@@ -123,7 +121,7 @@ class Result:
     @functools.cached_property
     def evaluations(self) -> Table:
         """Every evaluation that was asked: θ, log-likelihood, batch, seconds, worker and, where it failed, kind and message."""
-        rows = self._report["evaluations"]
+        rows = [row for row in self._found["evaluations"] if row["status"] != "imported"]
         theta = np.array([row["theta"] for row in rows], dtype=float).reshape(len(rows), len(self.names))
         columns: dict[str, np.ndarray] = {"id": np.array([row["id"] for row in rows], dtype=int)}
         columns.update((name, theta[:, k]) for k, name in enumerate(self.names))
@@ -139,16 +137,16 @@ class Result:
     @functools.cached_property
     def imported(self) -> Table:
         """Evaluations made elsewhere, which the run began with."""
-        rows = self._report["imported"]
+        rows = [row for row in self._found["evaluations"] if row["status"] == "imported"]
         theta = np.array([row["theta"] for row in rows], dtype=float).reshape(len(rows), len(self.names))
         columns = {name: theta[:, k] for k, name in enumerate(self.names)}
-        columns["log_likelihood"] = np.array([float(row["log_likelihood"]) for row in rows], dtype=float)
+        columns["log_likelihood"] = np.array([_log_likelihood(row) for row in rows], dtype=float)
         return Table(columns)
 
     @functools.cached_property
     def rounds(self) -> Table:
         """What was believed after every batch: log Z, its standard deviation, and the model's hyperparameters."""
-        rounds = self._report["rounds"]
+        rounds = self._found["rounds"]
         beliefs = [one["belief"] for one in rounds]
         columns = {"batches": np.array([one["batches"] for one in rounds], dtype=int)}
         columns["evaluations"] = np.array([belief["values"] for belief in beliefs], dtype=int)
@@ -161,7 +159,7 @@ class Result:
     @property
     def failures(self) -> dict[str, int]:
         """How many evaluations failed for good, by kind."""
-        return dict(Counter(row["kind"] for row in self._report["evaluations"] if row["status"] == "failed"))
+        return dict(self._report["failures_by_kind"])
 
     # The posterior
 
@@ -254,36 +252,6 @@ class Result:
 
     # For people
 
-    def _facts(self) -> list[tuple[str, str]]:
-        evaluations = self._report["evaluations"]
-        answered = [row for row in evaluations if row["status"] != "pending"]
-        kinds = ", ".join(f"{kind} {n}" for kind, n in sorted(self.failures.items()))
-        text = f"{len(answered)} in {self._report['batches']} batches"
-        text += f", of which failed: {kinds}" if kinds else ""
-        text += f", {len(self._report['imported'])} imported" if self._report["imported"] else ""
-        text += f", {len(evaluations) - len(answered)} pending" if len(answered) < len(evaluations) else ""
-        rows = [
-            ("log Z", plus_minus(self._report["log_z"], self._report["log_z_sd"])),
-            ("verdict", self.diagnosis.summary if self.diagnosis is not None else "there is nothing to believe"),
-            ("status", f"{self.status}: {self.reason}"),
-            ("evaluations", text),
-        ]
-        if self.prior_mass_near_failures is not None:
-            share = f"{100 * self.prior_mass_near_failures:.2f} % of the prior is nearest to points that failed"
-            rows.append(("left out", share))
-        rows.append(("choosing", seconds_in_words(self._report["seconds_choosing"])))
-        rows.append(("evaluating", f"{seconds_in_words(sum(row['seconds'] or 0.0 for row in answered))} over all workers"))
-        if self.store is not None:
-            rows.append(("store", self.store))
-        if self.conflicts:
-            rows.append(("conflicts", f"different values were told for {self.conflicts}; the first counts"))
-        if self.repairs is not None and self.repairs["contradictory_nodes"]:
-            n = self.repairs["contradictory_nodes"]
-            rows.append(("warning", f"values at {n} nodes contradict each other (noise, or a jump?); their mean counts"))
-        if self.repairs is not None and self.repairs["lengthscale_at_bound"]:
-            rows.append(("caution", "a lengthscale ended at the bound of its search"))
-        return rows
-
     def _parameters(self) -> list[list[str]]:
         if self._belief is None or not self.has_evidence:
             return []
@@ -291,7 +259,7 @@ class Result:
         return [[name, rounded(mean, sd), rounded(sd, sd)] for name, mean, sd in pairs]
 
     def __repr__(self) -> str:
-        text = facts(self._facts())
+        text = facts(self._found["facts"])
         rows = [["parameter", "mean", "sd"], *self._parameters()]
         if len(rows) > 1:
             widths = [max(len(row[k]) for row in rows) for k in range(3)]
@@ -299,7 +267,7 @@ class Result:
         return text
 
     def _repr_html_(self) -> str:
-        text = html_table(None, [list(row) for row in self._facts()])
+        text = html_table(None, self._found["facts"])
         parameters = self._parameters()
         return text + (html_table(["parameter", "mean", "sd"], parameters) if parameters else "")
 
@@ -322,11 +290,11 @@ class Predicted:
 
 
 def _log_likelihood(row: dict[str, Any]) -> float:
-    if row["status"] != "value":
-        return float("nan")
-    return float("-inf") if row["log_likelihood"] is None else float(row["log_likelihood"])
+    # A number, "-inf", or nothing.
+    value = row["log_likelihood"]
+    return float("nan") if value is None else float(value)
 
 
-def make_result(report: tuple[str, Belief | None], ending: tuple[str, str], store: str | None, blobs: dict[int, Any]) -> Result:
+def make_result(report: tuple[str, Belief | None], blobs: dict[int, Any]) -> Result:
     """The result of a session's report."""
-    return Result(json.loads(report[0]), report[1], ending, store, blobs)
+    return Result(json.loads(report[0]), report[1], blobs)

@@ -212,10 +212,7 @@ class Study:
         return f"Study({', '.join(self.names)}: {done} of {most} evaluations, {failed} failed, {len(self._session.pending())} pending{store})"
 
     def _result(self, ending: tuple[str, str] | None) -> Result:
-        if ending is None:
-            n = len(self._session.pending())
-            ending = ("unfinished", f"{n} evaluations are pending" if n else "more points can be asked")
-        return make_result(self._session.report(), ending, self.store, self._blobs)
+        return make_result(self._session.report(ending), self._blobs)
 
     def _jobs(self, jobs: list[tuple[int, np.ndarray, int]]) -> list[Job]:
         names = self.names

@@ -3,40 +3,19 @@
 from __future__ import annotations
 
 import html
-import math
 
-from ._batchquad import clean
-
-
-def rounded(value: float, sd: float) -> str:
-    """A number with as many digits as ``sd`` makes meaningful.
-
-    >>> rounded(-14.01941, 0.0123)
-    '-14.019'
-    """
-    if not (math.isfinite(sd) and sd > 0.0 and math.isfinite(value)):
-        return f"{value:g}"
-    digits = 1 - math.floor(math.log10(sd))
-    if digits > 12 or abs(value) >= 1e12:
-        return f"{value:.6e}"
-    text = f"{value:.{max(digits, 0)}f}"
-    return text if text.strip("-0.") else text.lstrip("-")
+from ._batchquad import clean, rounded
 
 
 def plus_minus(value: float | None, sd: float | None) -> str:
-    """``value ± sd``, or ``none``."""
+    """``value ± sd``, or ``none``.
+
+    >>> plus_minus(-14.01941, 0.0123)
+    '-14.019 ± 0.012'
+    """
     if value is None or sd is None:
         return "none"
     return f"{rounded(value, sd)} ± {rounded(sd, sd)}"
-
-
-def seconds_in_words(seconds: float) -> str:
-    """Seconds in the unit a person would use."""
-    if seconds < 0.1:
-        return f"{1e3 * seconds:.0f} ms"
-    if seconds < 120.0:
-        return f"{seconds:.1f} s"
-    return f"{seconds / 60.0:.0f} min" if seconds < 7200.0 else f"{seconds / 3600.0:.1f} h"
 
 
 def facts(rows: list[tuple[str, str]]) -> str:

@@ -300,5 +300,13 @@ def _storable(kwargs: dict[str, Any]) -> dict[str, Any]:
 def _summary(found: Result) -> dict[str, Any]:
     """What bilby's result has no place for."""
     evaluations = {name: column.tolist() for name, column in found.evaluations.items()}
-    verdict = found.diagnosis.summary if found.diagnosis is not None else None
-    return {"status": found.status, "reason": found.reason, "verdict": verdict, "store": found.store, "evaluations": evaluations}
+    verdict = found.diagnosis.verdict if found.diagnosis is not None else None
+    reason = found.diagnosis.summary if found.diagnosis is not None else None
+    return {
+        "status": found.status,
+        "reason": found.reason,
+        "verdict": verdict,
+        "verdict_reason": reason,
+        "store": found.store,
+        "evaluations": evaluations,
+    }

@@ -7,7 +7,7 @@ use std::{
 
 use batchquad::{
     Config, Estimate, Settings, belief,
-    infer::{self, DRAWS, Draws, Posterior, compare as standings_of},
+    infer::{self, DRAWS, Posterior, compare as standings_of},
     integrate, prior,
     run::Current,
 };
@@ -63,14 +63,8 @@ impl Belief {
 
     /// Mean and covariance of the parameters: means and standard deviations as of the marginals, correlations from draws.
     fn moments<'py>(&self, py: Python<'py>) -> PyResult<(Vector<'py>, Matrix<'py>)> {
-        let (mean, rows) = self.with_posterior(py, |posterior| {
-            let moments = posterior.moments()?;
-            let correlations = correlations(&posterior.draws(DRAWS, 0)?);
-            let d = moments.sd.len();
-            let entry = |i: usize, j: usize| correlations[i][j] * moments.sd[i] * moments.sd[j];
-            let rows: Vec<Vec<f64>> = (0..d).map(|i| (0..d).map(|j| entry(i, j)).collect()).collect();
-            Ok((moments.mean, rows))
-        })?;
+        let (mean, rows) =
+            self.with_posterior(py, |posterior| Ok((posterior.moments()?.mean, posterior.covariance()?)))?;
         Ok((PyArray1::from_vec(py, mean), matrix(py, &rows, self.prior.dim())?))
     }
 
@@ -121,21 +115,6 @@ impl Belief {
         });
         self.raised.instead_of(found)
     }
-}
-
-fn correlations(draws: &Draws) -> Vec<Vec<f64>> {
-    let moments = draws.moments();
-    let d = moments.mean.len();
-    let entry = |i: usize, j: usize| {
-        if i == j {
-            return 1.0;
-        }
-        let product = |(theta, w): (&[f64], &f64)| {
-            w.exp() * (theta[i] - moments.mean[i]) / moments.sd[i] * ((theta[j] - moments.mean[j]) / moments.sd[j])
-        };
-        draws.theta().rows().zip(draws.log_weights()).map(product).sum()
-    };
-    (0..d).map(|i| (0..d).map(|j| entry(i, j)).collect()).collect()
 }
 
 /// Posterior expectations, with what is not known about them.

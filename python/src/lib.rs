@@ -23,6 +23,8 @@ mod _batchquad {
     #[pymodule_export]
     use super::prior::{Prior, check_distribution};
     #[pymodule_export]
+    use super::report::{duration, rounded};
+    #[pymodule_export]
     use super::session::{Session, clean};
 
     #[pymodule_init]

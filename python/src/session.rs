@@ -273,16 +273,19 @@ impl Session {
 
     /// The ending as it is to be reported: without evidence there is no success.
     fn honest(&self, py: Python<'_>, status: &str, reason: String) -> PyResult<Ending> {
-        let status: Status = serde_json::from_value(status.into()).map_err(|e| fault(&e.to_string()))?;
+        let status = read_status(status)?;
         Ok(ending(self.long(py, move |session, _| Ok(run::honest(&session.engine, Stop { status, reason })))?))
     }
 
-    /// All that is known: a report as JSON, and the belief unless there is none.
-    fn report(&self, py: Python<'_>) -> PyResult<(String, Option<Belief>)> {
-        let (report, belief) = self.long(py, |session, _| {
+    /// All that is known: a report as JSON, and the belief unless there is none. `ending` is how the run ended, if it has.
+    fn report(&self, py: Python<'_>, ending: Option<(String, String)>) -> PyResult<(String, Option<Belief>)> {
+        let stop =
+            ending.map(|(status, reason)| read_status(&status).map(|status| Stop { status, reason })).transpose()?;
+        let store = self.path.as_ref().map(|path| path.display().to_string());
+        let (report, belief) = self.long(py, move |session, _| {
             let engine = &session.engine;
             let belief = engine.current().ok().map(|current| (current.clone(), engine.prior().clone()));
-            Ok((report::report(engine)?.to_string(), belief))
+            Ok((report::report(engine, stop.as_ref(), store)?.to_string(), belief))
         })?;
         let belief = belief.map(|(current, prior)| Belief::new(current, prior, self.raised.clone()));
         Ok((report, belief))
@@ -365,6 +368,10 @@ fn wrong_setting(key: &str, value: &Value, message: &str) -> Error {
     };
     let value = if value.is_null() { "None".into() } else { value.to_string() };
     Error::Invalid { what: key.into(), value, expected: expected.replace('`', "\"") }
+}
+
+fn read_status(status: &str) -> PyResult<Status> {
+    serde_json::from_value(status.into()).map_err(|e| fault(&e.to_string()))
 }
 
 fn read_kind(py: Python<'_>, kind: &str) -> PyResult<FailureKind> {

@@ -80,6 +80,7 @@ def test_a_known_evidence_and_no_evaluation_beside_the_run(tmp_path):
     assert np.allclose(posterior[["x", "y"]].mean(), [0.8, 0.0], atol=0.05)
     assert np.allclose(posterior[["x", "y"]].std(), np.sqrt(0.2), atol=0.04)
     assert result.meta_data["batchquad"]["status"] == "budget"
+    assert result.meta_data["batchquad"]["verdict"] in ("fine", "look", "do-not-trust")
 
 
 def test_the_saved_result_can_be_read_again(tmp_path):

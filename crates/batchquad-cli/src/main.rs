@@ -13,7 +13,6 @@ mod report;
 mod screen;
 mod signals;
 mod store;
-mod trust;
 mod view;
 
 use std::process::ExitCode;

@@ -4,7 +4,9 @@ use std::io::Write;
 
 use anyhow::Result;
 use batchquad::evaluate::clean;
-use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde::Serialize;
+
+pub use batchquad::run::report::{duration, plus_minus, rounded};
 
 /// Prints to standard output, cleaned; that a reader has gone away is an error and not a panic.
 pub fn print(text: &str) -> Result<()> {
@@ -62,62 +64,9 @@ pub fn facts(rows: &[(&str, String)]) -> String {
     rows.iter().map(|(label, text)| format!("{label:<width$}  {}\n", clean(text).replace('\n', " "))).collect()
 }
 
-/// A number with as many digits as `sd` makes meaningful.
-pub fn rounded(value: f64, sd: f64) -> String {
-    if !(sd.is_finite() && sd > 0.0) {
-        return format!("{value}");
-    }
-    let digits = 1.0 - sd.log10().floor();
-    if digits > 12.0 || value.abs() >= 1e12 {
-        format!("{value:.6e}")
-    } else {
-        let text = format!("{value:.*}", digits.clamp(0.0, 12.0) as usize);
-        if text.contains(|c: char| c.is_ascii_digit() && c != '0') { text } else { text.replace('-', "") }
-    }
-}
-
-/// `log Z ± sd`.
-pub fn plus_minus(value: f64, sd: f64) -> String {
-    format!("{} ± {}", rounded(value, sd), rounded(sd, sd))
-}
-
-/// Seconds in the unit a person would use.
-pub fn duration(seconds: f64) -> String {
-    match seconds {
-        s if s < 0.1 => format!("{:.0} ms", 1e3 * s),
-        s if s < 120.0 => format!("{s:.1} s"),
-        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
-        s => format!("{:.1} h", s / 3600.0),
-    }
-}
-
-/// A JSON object whose keys stay in order.
-#[derive(Debug, Clone)]
-pub struct Ordered<T>(pub Vec<(String, T)>);
-
-impl<T: Serialize> Serialize for Ordered<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (key, value) in &self.0 {
-            map.serialize_entry(key, value)?;
-        }
-        map.end()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_show_two_uncertain_digits() {
-        assert_eq!(plus_minus(-14.019_41, 0.0123), "-14.019 ± 0.012");
-        assert_eq!(plus_minus(-1e6, 3.2), "-1000000.0 ± 3.2");
-        assert_eq!(rounded(1.5, f64::INFINITY), "1.5");
-        assert_eq!(rounded(1.23e-13, 1e-14), "1.230000e-13");
-        assert_eq!(rounded(1234.5, 100.0), "1234");
-        assert_eq!(rounded(-0.001, 0.5), "0.00");
-    }
 
     #[test]
     fn tables_hold_no_control_characters() {

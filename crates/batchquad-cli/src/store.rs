@@ -6,12 +6,12 @@ use anyhow::Result;
 use batchquad::{
     Engine,
     journal::{Holder, Ledger, Replay, Topic},
-    run::{Session, Status, Stop, aborted},
+    run::{Session, Status, Stop, aborted, report::Trust},
 };
 
 use serde::Deserialize;
 
-use crate::{output::note, problem::Problem, trust::Trust};
+use crate::{output::note, problem::Problem};
 
 /// Opens a store by itself: its header says what the problem is.
 pub fn open(dir: &Path) -> Result<Session> {
@@ -56,16 +56,6 @@ pub fn remember_end(session: &mut Session, trust: &Trust) -> Result<()> {
 /// The command that evaluated, if one did: its words.
 pub fn command(ledger: &Ledger) -> Option<Vec<String>> {
     Vec::deserialize(ledger.remark(Topic::Likelihood)?).ok()
-}
-
-/// The known answer, where the problem file had one.
-pub fn known_log_z(ledger: &Ledger) -> Option<f64> {
-    ledger.remark(Topic::KnownLogZ)?.as_f64().filter(|value| value.is_finite())
-}
-
-/// The last verdict of the diagnostics, where a run has left one.
-pub fn verdict(ledger: &Ledger) -> Option<Trust> {
-    Trust::deserialize(ledger.remark(Topic::Verdict)?).ok()
 }
 
 /// How a run stands in one word, and who writes to it. The rules that look at the belief need a fit; `result` does that.

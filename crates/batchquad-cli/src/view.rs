@@ -8,14 +8,14 @@ use batchquad::{
     Engine,
     evaluate::clean,
     journal::{Event, Holder, Replay},
-    run::Level,
+    run::{
+        Level,
+        report::{Tally, Trust},
+    },
     types::Outcome,
 };
 
-use crate::{
-    output::{duration, plus_minus},
-    store::verdict,
-};
+use crate::output::{duration, plus_minus};
 
 /// How a line is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,14 +100,13 @@ impl Seen<'_> {
             Some(format!("log Z  {}   from {} values", plus_minus(log_z, sd), round.belief.values))
         });
         lines.push(line(belief.as_deref().unwrap_or("log Z  unknown yet"), Weight::Strong));
-        if let Some(trust) = verdict(ledger) {
+        if let Some(trust) = Trust::recorded(ledger) {
             let weight = if trust.verdict == Level::DoNotTrust { Weight::Alarm } else { Weight::Plain };
             lines.push(line(&trust.line_at(ledger), weight));
         }
         let most = self.engine.settings().max_evaluations;
-        let pending = ledger.pending().count();
-        let done = ledger.entries().len() - pending + ledger.imported().len();
-        let failed = ledger.entries().filter(|e| !e.is_pending() && e.value().is_none()).count();
+        let tally = Tally::of(ledger);
+        let (done, pending, failed) = (tally.done(), tally.pending, tally.failures);
         let mut words = vec![format!("{done} of {most} evaluations"), format!("{pending} running or waiting")];
         if failed > 0 {
             words.push(format!("{failed} failed"));

@@ -10,6 +10,7 @@
 //! | keep a run, and resume it | [`run::Session`], [`journal`] |
 //! | evaluate on threads or as processes | [`evaluate`] |
 //! | decide whether to believe the number | [`run::diagnose`] |
+//! | say what was found, in words or as data | [`run::Report`] |
 //! | learn about parameters, predictions, models | [`infer`] |
 //! | choose batches otherwise | [`choose`] |
 //! | integrate a function whose values are known | [`belief`] |

@@ -307,3 +307,33 @@ fn a_posterior_outlives_its_run_and_is_shared_between_threads() {
     });
     assert_eq!(together, [alone; 4]);
 }
+
+#[test]
+fn the_covariance_is_that_of_the_true_posterior() {
+    // Two correlated coordinates under N(0, I): the posterior of a Gaussian likelihood with precision P is N(·, (I + P)⁻¹).
+    let prior = standard_prior(2);
+    let precision = [[4.0, 1.5], [1.5, 2.0]];
+    let log_likelihood = move |t: &[f64]| {
+        let (x, y) = (t[0] - 0.5, t[1] + 0.3);
+        -0.5 * (precision[0][0] * x * x + 2.0 * precision[0][1] * x * y + precision[1][1] * y * y)
+    };
+    let settings = Settings { max_evaluations: 60, ..Settings::default() };
+    let integral = integrate(log_likelihood, prior, Config { settings, ..Config::default() }).unwrap();
+    let posterior = integral.engine.posterior().unwrap();
+    let covariance = posterior.covariance().unwrap();
+    let (a, b, c) = (1.0 + precision[0][0], precision[0][1], 1.0 + precision[1][1]);
+    let determinant = a * c - b * b;
+    let truth = [[c / determinant, -b / determinant], [-b / determinant, a / determinant]];
+    let scale = (truth[0][0] * truth[1][1]).sqrt();
+    let worth = posterior.draws(batchquad::infer::DRAWS, integral.engine.seed()).unwrap().effective();
+    assert!(worth > 1200.0, "{worth}");
+    assert_eq!(covariance.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2]);
+    for (found, truth) in covariance.iter().flatten().zip(truth.iter().flatten()) {
+        // The correlation comes from draws, whose worth is asserted above: 1/√1200 < 0.03 is a standard error.
+        assert!(((found - truth) / scale).abs() < 0.03, "{covariance:?} {truth}");
+    }
+    assert!((covariance[0][1] - covariance[1][0]).abs() < 1e-14);
+    // The diagonal is that of the marginals, to rounding.
+    let sd = posterior.moments().unwrap().sd;
+    assert!((covariance[0][0] - sd[0] * sd[0]).abs() < 1e-14);
+}

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use batchquad::{
-    Error, Points,
+    Error,
     numeric::normal,
     prior::{Distribution, Family, MultivariateNormal, Prior, UnitCubeMap},
 };
@@ -445,10 +445,6 @@ fn products_keep_order_and_name_what_is_outside() {
     assert_eq!(prior.log_density(&[0.0, 0.0, -1.0]).unwrap(), f64::NEG_INFINITY);
     assert!(matches!(prior.to_theta(&[0.0]), Err(Error::Length { expected: 3, found: 1, .. })));
     is_invalid(prior.to_theta(&[0.0, f64::NAN, 0.0]), "latent coordinate of parameter \"b\" is NaN");
-
-    let points = Points::new(3, vec![0.0, 0.0, 0.0, 1.0, 1.0, 0.5]).unwrap();
-    assert_eq!(prior.theta_points(&points).unwrap().row(1), &theta[..3]);
-    assert!(prior.theta_points(&Points::new(2, vec![0.0, 0.0]).unwrap()).is_err());
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Runs of the library that differ in nothing but their seed, and many of these.
 
-use std::{fmt::Write, ops::Range};
+use std::ops::Range;
 
 use anyhow::Result;
 use batchquad::{Settings, choose::BatchRule};
 
 use crate::{
+    output::csv,
     problems::Choice,
     runs::{Task, Workshop},
     trace::{Judged, Reading, Spec, trace},
@@ -74,25 +75,38 @@ pub fn make(label: &str, arms: &[Arm], seeds: Range<u64>, workshop: &Workshop) -
     Ok(arms.iter().map(|arm| Group { arm: arm.clone(), traces: traces.by_ref().take(runs).collect() }).collect())
 }
 
-/// Every reading of every run, one a line.
+/// Every reading of every run, one per line.
 ///
 /// # Errors
 /// None in practice: memory is written to.
 pub fn to_csv(groups: &[Group], first_seed: u64) -> Result<String> {
-    let mut csv = String::from(
-        "problem,variant,rule,batch,seed,batches,evaluations,initial,error,sd,sd_model,error_m,sd_m,sigma2,lengthscale,fallbacks\n",
-    );
-    let cell = |v: Option<f64>| v.map_or(String::new(), |v| format!("{v:?}"));
-    for Group { arm, traces } in groups {
-        let (problem, rule, batch) = (arm.problem.name(), arm.rule(), arm.settings.batch);
-        for (seed, readings) in (first_seed..).zip(traces) {
-            for r in readings {
-                let moments = r.moments.unwrap_or(Judged { error: None, sd: None });
-                let judged = [r.own.error, r.own.sd, r.model.sd, moments.error, moments.sd].map(cell).join(",");
-                write!(csv, "{problem},{},{rule},{batch},{seed},{},{}", arm.variant, r.batches, r.evaluations)?;
-                writeln!(csv, ",{},{judged},{:?},{:?},{}", r.initial, r.sigma2, r.lengthscale, r.fallbacks)?;
-            }
-        }
-    }
-    Ok(csv)
+    let head = [
+        "problem",
+        "variant",
+        "rule",
+        "batch",
+        "seed",
+        "batches",
+        "evaluations",
+        "initial",
+        "error",
+        "sd",
+        "sd_model",
+        "error_m",
+        "sd_m",
+        "sigma2",
+        "lengthscale",
+        "fallbacks",
+    ];
+    let rows = groups.iter().flat_map(|Group { arm, traces }| {
+        let row = move |seed: u64, r: &Reading| {
+            let moments = r.moments.unwrap_or(Judged { error: None, sd: None });
+            let of = (arm.problem.name(), arm.variant.clone(), arm.rule(), arm.settings.batch, seed);
+            let judged = (r.own.error, r.own.sd, r.model.sd, moments.error, moments.sd);
+            (of, (r.batches, r.evaluations, r.initial), judged, (r.sigma2, r.lengthscale, r.fallbacks))
+        };
+        let runs = (first_seed..).zip(traces);
+        runs.flat_map(move |(seed, readings)| readings.iter().map(move |r| row(seed, r)))
+    });
+    csv(&head, rows)
 }

@@ -4,7 +4,10 @@ use std::f64::consts::{PI, SQRT_2, TAU};
 
 use anyhow::{Context, Result};
 
-use crate::dense::{Cholesky, log_normal_density, square_distance};
+use crate::{
+    dense::{Cholesky, log_normal_density, square_distance},
+    output::csv,
+};
 
 /// The Branin–Hoo function on the unit square, which stands for its usual domain `[−5, 10] × [0, 15]`.
 ///
@@ -164,10 +167,11 @@ fn factor(data: &[Evaluation], log_lengthscale: f64, log_variance: f64) -> Optio
 }
 
 /// The evaluations as CSV, every digit.
-#[must_use]
-pub fn to_csv(data: &[Evaluation]) -> String {
-    let rows = data.iter().map(|e| format!("{:?},{:?},{:?}\n", e.point[0], e.point[1], e.value));
-    std::iter::once("u1,u2,branin\n".to_string()).chain(rows).collect()
+///
+/// # Errors
+/// None in practice: memory is written to.
+pub fn to_csv(data: &[Evaluation]) -> Result<String> {
+    csv(&["u1", "u2", "branin"], data.iter().map(|e| (e.point, e.value)))
 }
 
 /// Evaluations from such CSV.
@@ -175,14 +179,8 @@ pub fn to_csv(data: &[Evaluation]) -> String {
 /// # Errors
 /// When a row does not hold three numbers.
 pub fn from_csv(text: &str) -> Result<Vec<Evaluation>> {
-    let row = |line: &str| -> Result<Evaluation> {
-        let numbers: Vec<f64> = line.split(',').map(str::parse).collect::<Result<_, _>>()?;
-        match numbers[..] {
-            [u, v, value] => Ok(Evaluation { point: [u, v], value }),
-            _ => anyhow::bail!("expected three numbers"),
-        }
-    };
-    text.lines().skip(1).map(|line| row(line).with_context(|| format!("in {line:?}"))).collect()
+    let rows = csv::Reader::from_reader(text.as_bytes()).into_deserialize::<([f64; 2], f64)>();
+    rows.map(|row| row.map(|(point, value)| Evaluation { point, value }).context("expected three numbers")).collect()
 }
 
 /// The committed evaluations.

@@ -217,7 +217,7 @@ fn perform(experiment: Experiment) -> Result<()> {
         }
         Experiment::Publish { out, page, figures } => publish::run(&out, &page, &figures),
         Experiment::BraninData => {
-            print!("{}", branin::to_csv(&branin::optimise(branin::branin, 20)?));
+            print!("{}", branin::to_csv(&branin::optimise(branin::branin, 20)?)?);
             Ok(())
         }
     }

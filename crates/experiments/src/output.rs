@@ -14,6 +14,17 @@ use crate::{
     table::Table,
 };
 
+/// Rows below a head as CSV, every digit of every number; what is absent is empty.
+///
+/// # Errors
+/// When a row has another length than the head.
+pub fn csv<R: Serialize>(head: &[&str], rows: impl IntoIterator<Item = R>) -> Result<String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(head)?;
+    rows.into_iter().try_for_each(|row| writer.serialize(row))?;
+    Ok(String::from_utf8(writer.into_inner()?)?)
+}
+
 /// The directory of an experiment.
 #[derive(Debug)]
 pub struct Output {

@@ -10,7 +10,11 @@ use batchquad::{
 
 use batchquad_plot::{Axis, Chart, Dash, Figure, Line, Rule};
 
-use crate::{output::Output, plan::Plan, runs::Workshop};
+use crate::{
+    output::{Output, csv},
+    plan::Plan,
+    runs::Workshop,
+};
 
 /// What the figure shows, on a grid; heights are relative to the acquisition's maximum.
 pub struct Penalised {
@@ -103,13 +107,11 @@ pub fn figure(data: &Penalised) -> Figure {
 }
 
 /// The curves as CSV.
-fn to_csv(data: &Penalised) -> String {
-    let mut csv = String::from("x,acquisition,cone_1,cone_2,hard_minimum,soft_minimum\n");
-    for i in 0..data.x.len() {
-        let cells = [data.x[i], data.acquisition[i], data.cones[0][i], data.cones[1][i], data.hard[i], data.soft[i]];
-        csv += &(cells.map(|v| format!("{v:?}")).join(",") + "\n");
-    }
-    csv
+fn to_csv(data: &Penalised) -> Result<String> {
+    let head = ["x", "acquisition", "cone_1", "cone_2", "hard_minimum", "soft_minimum"];
+    let row =
+        |i: usize| [data.x[i], data.acquisition[i], data.cones[0][i], data.cones[1][i], data.hard[i], data.soft[i]];
+    csv(&head, (0..data.x.len()).map(row))
 }
 
 /// Draws the figure and writes the curves behind it.
@@ -119,7 +121,7 @@ fn to_csv(data: &Penalised) -> String {
 pub fn run(plan: &Plan, workshop: &Workshop) -> Result<String> {
     let data = penalised()?;
     let output = Output::new(workshop, "penalisation")?;
-    output.csv("curves", &to_csv(&data))?;
+    output.csv("curves", &to_csv(&data)?)?;
     output.summary(plan, 1, &serde_json::json!({ "chosen": data.chosen }))?;
     output.figure("penalisation", &figure(&data))?;
     Ok(output.said())

@@ -1,7 +1,5 @@
 //! How often the verdict of the diagnostics is right, over problems with known answers.
 
-use std::fmt::Write;
-
 use anyhow::{Context, Result};
 use batchquad::{
     Engine, Settings,
@@ -13,7 +11,7 @@ use batchquad_plot::{Axis, Bars, Chart, Figure};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    output::Output,
+    output::{Output, csv},
     plan::Plan,
     problems::{Choice, zoo::Animal},
     runs::{Task, Workshop},
@@ -109,23 +107,19 @@ pub fn run(plan: &Plan, workshop: &Workshop) -> Result<String> {
         })
         .collect();
     let all = workshop.all("verdicts", &tasks, judge)?;
-    let mut csv = String::from("problem,seed,evaluations,error,sd,verdict,finding,value,level\n");
-    for (task, judgements) in tasks.iter().zip(&all) {
-        for j in judgements {
-            for (name, value, level) in &j.findings {
-                let (problem, value) = (task.spec.problem.name(), value.map_or(String::new(), |v| format!("{v:?}")));
-                let (verdict, level) = (j.verdict.as_str(), level.as_str());
-                writeln!(
-                    csv,
-                    "{problem},{},{},{:?},{:?},{verdict},{name},{value},{level}",
-                    task.spec.seed, j.evaluations, j.error, j.sd
-                )?;
-            }
-        }
-    }
+    let head = ["problem", "seed", "evaluations", "error", "sd", "verdict", "finding", "value", "level"];
+    let lines = tasks.iter().zip(&all).flat_map(|(task, judgements)| {
+        let of = move |j: &Judgement| {
+            (task.spec.problem.name(), task.spec.seed, j.evaluations, j.error, j.sd, j.verdict.as_str())
+        };
+        judgements.iter().flat_map(move |j| {
+            j.findings.iter().map(move |(name, value, level)| (of(j), (name.clone(), *value, level.as_str())))
+        })
+    });
+    let lines = csv(&head, lines)?;
     let rows = rows(&all.concat());
     let mut output = Output::new(workshop, "verdicts")?;
-    output.csv("verdicts", &csv)?;
+    output.csv("verdicts", &lines)?;
     output.summary(plan, seeds.end - seeds.start, &rows)?;
     output.table("table", "What the diagnostics said, by how far the truth was", &table(&rows))?;
     output.figure("verdicts", &figure(&rows))?;

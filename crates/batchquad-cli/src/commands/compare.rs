@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use batchquad::{
     belief::Estimate,
     infer::Standing,
-    run::{Level, diagnose, peek},
+    run::{Level, diagnose, peek, report::Trust},
 };
 use serde::Serialize;
 
@@ -14,7 +14,6 @@ use crate::{
     exit::Exit,
     output::{note, plus_minus, print, print_json, table},
     page,
-    trust::Trust,
 };
 
 /// A line of the comparison.
@@ -36,7 +35,7 @@ pub fn compare(stores: &[PathBuf], json: bool, html: Option<&Path>) -> Result<Ex
         let Estimate { log_z, log_z_sd, .. } =
             engine.current().with_context(|| format!("{} has no log Z", store.display()))?.estimate;
         evidences.push((log_z, log_z_sd));
-        trusts.push(Trust::new(&diagnose(&engine)?, &engine));
+        trusts.push(Trust::new(&diagnose(&engine)?, engine.ledger()));
         engines.push(engine);
     }
     let standings = batchquad::infer::compare(&evidences)?;

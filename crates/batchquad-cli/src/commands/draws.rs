@@ -3,12 +3,15 @@
 use std::io::Write;
 
 use anyhow::{Context, Result};
-use batchquad::{evaluate::clean, run::peek};
+use batchquad::{
+    evaluate::clean,
+    run::{peek, report::ByName},
+};
 
 use crate::{
     cli::{DrawsArgs, DrawsFormat},
     exit::{BadInput, Exit},
-    output::{Ordered, note},
+    output::note,
 };
 
 /// So many importance draws are made for each that is wanted with equal weight, so that few come twice.
@@ -53,7 +56,7 @@ pub fn draws(args: &DrawsArgs) -> Result<Exit> {
         DrawsFormat::Jsonl => {
             let mut out = std::io::BufWriter::new(out);
             for row in rows {
-                writeln!(out, "{}", serde_json::to_string(&Ordered(names.iter().cloned().zip(row).collect()))?)?;
+                writeln!(out, "{}", serde_json::to_string(&ByName(names.iter().cloned().zip(row).collect()))?)?;
             }
             out.flush()?;
         }

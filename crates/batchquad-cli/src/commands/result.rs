@@ -7,17 +7,17 @@ use crate::{
     cli::StoreArgs,
     exit::Exit,
     output::{note, print, print_json},
-    report::Report,
+    report::{report, text},
 };
 
 pub fn result(args: &StoreArgs) -> Result<Exit> {
     let (engine, _) = peek(&args.store)?;
     let stop = standing(&engine);
-    let report = Report::new(&engine, stop.as_ref(), &args.store)?;
+    let report = report(&engine, stop.as_ref(), &args.store)?.with_posterior(&engine);
     if args.json {
         print_json(&report)?;
     } else {
-        print(&report.table())?;
+        print(&text(&report))?;
     }
     if report.log_z.is_some() {
         return Ok(Exit::Done);

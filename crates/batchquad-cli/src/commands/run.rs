@@ -14,7 +14,7 @@ use crate::{
     output::{note, print, print_json},
     problem::{Problem, default_store, within},
     progress::Display,
-    report::Report,
+    report::{report, text},
     signals::Signals,
     store,
 };
@@ -86,7 +86,7 @@ fn drive(run: &mut Run<'_>, signals: &Signals, display: &mut Display) -> Result<
 }
 
 fn finish(session: &mut Session, stop: &Stop, dir: &Path, args: &RunArgs) -> Result<Exit> {
-    let report = Report::new(&session.engine, Some(stop), dir)?;
+    let report = report(&session.engine, Some(stop), dir)?.with_posterior(&session.engine);
     if let Some(trust) = &report.trust
         && let Err(e) = store::remember_end(session, trust)
     {
@@ -95,7 +95,7 @@ fn finish(session: &mut Session, stop: &Stop, dir: &Path, args: &RunArgs) -> Res
     if args.json {
         print_json(&report)?;
     } else {
-        print(&report.table())?;
+        print(&text(&report))?;
     }
     if stop.status == Status::Interrupted {
         note(&format!("interrupted and resumable: all finished evaluations are kept. Resume with\n  {}", again()));

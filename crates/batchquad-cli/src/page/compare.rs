@@ -1,7 +1,15 @@
 //! The page about several models.
 
 use anyhow::Result;
-use batchquad::{Engine, evaluate::clean, infer::Standing, run::Level};
+use batchquad::{
+    Engine,
+    evaluate::clean,
+    infer::Standing,
+    run::{
+        Level,
+        report::{Tally, Trust},
+    },
+};
 use batchquad_plot::{Axis, Chart, Errors, Figure};
 use serde::Serialize;
 
@@ -11,7 +19,6 @@ use super::{
     render,
     words::{count, plus_minus},
 };
-use crate::trust::Trust;
 
 /// A model with its evidence and how it stands against the others.
 pub struct Compared<'a> {
@@ -58,8 +65,7 @@ pub fn compare(models: &[Compared<'_>]) -> Result<String> {
             _ => "0".into(),
         },
         probability: format!("{:.4} ± {:.4}", m.standing.probability, m.standing.probability_sd),
-        evaluations: m.engine.ledger().entries().filter(|e| !e.is_pending()).count()
-            + m.engine.ledger().imported().len(),
+        evaluations: Tally::of(m.engine.ledger()).done(),
         parameters: m.engine.prior().names().iter().map(|n| clean(n)).collect::<Vec<_>>().join(", "),
         level: level(m.trust.verdict),
         verdict: m.trust.verdict.as_str(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use batchquad::{evaluate::clean, journal::Ledger, types::Outcome};
+use batchquad::{evaluate::clean, journal::Ledger, run::report::Tally, types::Outcome};
 use serde::Serialize;
 
 /// More than this many failures are not listed one by one.
@@ -24,14 +24,13 @@ pub struct Failed {
 #[derive(Debug, Serialize)]
 pub struct Failures {
     list: Vec<Failed>,
-    kinds: BTreeMap<String, usize>,
+    kinds: BTreeMap<&'static str, usize>,
     more: usize,
 }
 
 /// The failures of a run; none when there are none.
 pub fn failures(ledger: &Ledger) -> Option<Failures> {
     let mut list = Vec::new();
-    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     for entry in ledger.entries() {
         let names = ledger.header().names().iter().zip(&entry.job.theta);
         let theta =
@@ -49,11 +48,11 @@ pub fn failures(ledger: &Ledger) -> Option<Failures> {
         if let Some(told) = &entry.answer
             && let Outcome::Failed { kind, message } = &told.outcome
         {
-            *kinds.entry(kind.to_string()).or_default() += 1;
             list.push(failed(told.attempt, kind.to_string(), message));
         }
     }
     let more = list.len().saturating_sub(MOST);
     list.truncate(MOST);
+    let kinds = Tally::of(ledger).failures_by_kind;
     (!list.is_empty()).then_some(Failures { list, kinds, more })
 }

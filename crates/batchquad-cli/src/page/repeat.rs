@@ -5,12 +5,13 @@ use batchquad::{
     evaluate::clean,
     journal::{Event, FORMAT, Replay, Topic},
     prior::{Parameter, Parameters},
+    run::report::known_log_z,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::words::{count, date};
-use crate::store::{command, known_log_z};
+use crate::store::command;
 
 /// Settings, versions, seed and command.
 #[derive(Debug, Serialize)]
@@ -56,17 +57,17 @@ fn problem_file(engine: &Engine) -> anyhow::Result<String> {
     let mut text = String::new();
     for parameter in Parameters::from_problem(ledger.header().problem())?.iter() {
         let (key, prior) = match parameter {
-            Parameter::Scalar { name, prior } => (format!("name = {}", toml(&name.as_str().into())), json!(prior)),
-            Parameter::Joint { names, prior } => (format!("names = {}", toml(&names.as_slice().into())), json!(prior)),
+            Parameter::Scalar { name, prior } => (format!("name = {}", toml(&name.as_str().into())?), json!(prior)),
+            Parameter::Joint { names, prior } => (format!("names = {}", toml(&names.as_slice().into())?), json!(prior)),
         };
-        text.push_str(&format!("[[parameter]]\n{key}\nprior = {}\n\n", toml(&prior)));
+        text.push_str(&format!("[[parameter]]\n{key}\nprior = {}\n\n", toml(&prior)?));
     }
     let settings = engine.settings().to_map()?;
     if let Some(words) = command(ledger) {
         let words = Value::from(words);
-        text.push_str(&format!("[likelihood]\ncommand = {}\n", toml(&words)));
+        text.push_str(&format!("[likelihood]\ncommand = {}\n", toml(&words)?));
         if let Some(value) = settings.get("on_failure") {
-            text.push_str(&format!("on_failure = {}\n", toml(value)));
+            text.push_str(&format!("on_failure = {}\n", toml(value)?));
         }
         text.push('\n');
     }
@@ -75,28 +76,14 @@ fn problem_file(engine: &Engine) -> anyhow::Result<String> {
         text.push_str(&format!("known_log_z = {known:?}\n"));
     }
     for (key, value) in settings.iter().filter(|(key, value)| !value.is_null() && *key != "on_failure") {
-        text.push_str(&format!("{key} = {}\n", toml(value)));
+        text.push_str(&format!("{key} = {}\n", toml(value)?));
     }
     Ok(clean(&text))
 }
 
 /// A JSON value as TOML on one line.
-pub fn toml(value: &Value) -> String {
-    match value {
-        Value::Object(map) => {
-            let pairs: Vec<String> = map.iter().map(|(k, v)| format!("{} = {}", toml_key(k), toml(v))).collect();
-            format!("{{ {} }}", pairs.join(", "))
-        }
-        Value::Array(list) => format!("[{}]", list.iter().map(toml).collect::<Vec<_>>().join(", ")),
-        // JSON leaves the character 127 as it is, TOML does not allow it.
-        Value::String(_) => value.to_string().replace('\u{7f}', "\\u007F"),
-        other => other.to_string(),
-    }
-}
-
-fn toml_key(key: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if !key.is_empty() && key.chars().all(plain) { key.into() } else { toml(&Value::from(key)) }
+fn toml(value: &Value) -> anyhow::Result<String> {
+    Ok(::toml::Value::try_from(value)?.to_string())
 }
 
 /// What happened beside asking and telling, with its time.
@@ -134,7 +121,7 @@ mod tests {
         let value = serde_json::json!({
             "a b": [1, 2.5, -1e300, "quote \" slash \\ bell \u{7} del \u{7f} line\n"], "t": {"x": true, "y": []}, "é": "ü"
         });
-        let parsed: ::toml::Table = format!("v = {}", toml(&value)).parse().unwrap();
+        let parsed: ::toml::Table = format!("v = {}", toml(&value).unwrap()).parse().unwrap();
         assert_eq!(serde_json::to_value(&parsed["v"]).unwrap(), value);
     }
 }

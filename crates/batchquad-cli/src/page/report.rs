@@ -7,7 +7,7 @@ use batchquad::{
     Engine,
     evaluate::clean,
     journal::Replay,
-    run::{Level, standing},
+    run::{Level, report::Report, standing},
 };
 use batchquad_plot::compact;
 use serde::Serialize;
@@ -24,7 +24,7 @@ use super::{
     timeline,
     words::{count, date, exponential, plus_minus},
 };
-use crate::{output::duration, report::Report};
+use crate::{output::duration, report::report as report_of};
 
 /// All that the template shows.
 #[derive(Serialize)]
@@ -57,7 +57,7 @@ pub struct Verdict {
 /// The report as HTML.
 pub fn report(engine: &Engine, replay: &Replay, store: &Path, known: Option<f64>) -> Result<String> {
     let stop = standing(engine);
-    let mut report = Report::without_posterior(engine, stop.as_ref(), store)?;
+    let mut report = report_of(engine, stop.as_ref(), store)?;
     report.known_log_z = known.or(report.known_log_z);
     let current = if report.log_z.is_some() { engine.current().ok() } else { None };
     let (posterior, no_posterior) = match current.map(|_| posterior::section(engine)) {
@@ -90,8 +90,8 @@ fn verdict(report: &Report, replay: &Replay) -> Verdict {
     if let Some(damage) = &replay.damage {
         reasons.push(format!("Record {} of the store is damaged; it and all after it are left out.", damage.record));
     }
-    if report.pending > 0 {
-        reasons.push(format!("{} still pending.", count(report.pending, "evaluation is", "evaluations are")));
+    if report.tally.pending > 0 {
+        reasons.push(format!("{} still pending.", count(report.tally.pending, "evaluation is", "evaluations are")));
     }
     if report.log_z.is_none() {
         return Verdict { level: "none", text: format!("No number yet: {}.", clean(&report.reason)), reasons };
@@ -123,8 +123,11 @@ fn facts(report: &Report, replay: &Replay) -> Vec<(&'static str, String)> {
         }
     }
     facts.push(("status", clean(&format!("{}: {}", report.status, report.reason))));
-    let mut evaluations = format!("{} in {}", report.evaluations, count(report.batches, "batch", "batches"));
-    for (n, word) in [(report.failures, "failed"), (report.imported, "imported"), (report.pending, "pending")] {
+    let mut evaluations =
+        format!("{} in {}", report.tally.evaluations, count(report.tally.batches, "batch", "batches"));
+    for (n, word) in
+        [(report.tally.failures, "failed"), (report.tally.imported, "imported"), (report.tally.pending, "pending")]
+    {
         if n > 0 {
             evaluations.push_str(&format!(", {n} {word}"));
         }
@@ -134,7 +137,7 @@ fn facts(report: &Report, replay: &Replay) -> Vec<(&'static str, String)> {
     if let Some(mass) = report.prior_mass_near_failures.filter(|_| report.diagnosis.is_none()) {
         facts.push(("left out", format!("{:.2} % of the prior is nearest to points that failed", 100.0 * mass)));
     }
-    let times = (duration(report.seconds_evaluating), duration(report.seconds_choosing));
+    let times = (duration(report.tally.seconds_evaluating), duration(report.tally.seconds_choosing));
     facts.push(("time", format!("{} evaluating over all workers, {} choosing", times.0, times.1)));
     let last = replay.records.last().map_or(replay.created, |record| record.at);
     facts.push(("as of", date(last)));

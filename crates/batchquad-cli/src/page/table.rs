@@ -4,7 +4,7 @@ use batchquad::journal::Ledger;
 use batchquad_plot::compact;
 use serde::Serialize;
 
-use crate::evaluations::{columns, rows};
+use crate::evaluations::{columns, is_number, rows};
 
 /// Digits of numbers on the page; the full ones are kept beside them for sorting and for the CSV file.
 const DIGITS: usize = 5;
@@ -33,9 +33,8 @@ pub struct Table {
 
 pub fn table(ledger: &Ledger) -> Table {
     let names = columns(ledger);
-    // Status, worker and message are words.
     let n = names.len();
-    let number = |k: usize| k < n - 4 || k == n - 3;
+    let number = |k: usize| is_number(k, n);
     let cell = |(k, text): (usize, String)| {
         let shown = match text.parse::<f64>() {
             // Ids and batches are whole numbers, shown as they are.

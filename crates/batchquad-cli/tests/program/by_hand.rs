@@ -86,7 +86,7 @@ not json
     assert!(told.contains("1 known already") && told.contains("evaluation 5 has another value"), "{told}");
     let csv = place.run(&["export", "store"], 0).stdout;
     let row = |id: usize| csv.lines().nth(id + 1).unwrap().to_owned();
-    assert!(row(5).contains(",-2,ok,") && row(4).contains(",-4,ok,") && row(2).contains(",-inf,ok,"), "{csv}");
+    assert!(row(5).contains(",-2,value,") && row(4).contains(",-4,value,") && row(2).contains(",-inf,value,"), "{csv}");
     assert!(row(3).contains(",nan,") && row(6).contains(",pending,"), "{csv}");
     let status = place.run(&["status", "store", "--json"], 0).json();
     assert_eq!((status["conflicts"].clone(), status["pending"].as_u64()), (json!([5]), Some(6)));

@@ -43,7 +43,7 @@ fn a_problem_from_check_to_export() {
 
     let csv = place.run(&["export", "problem.batchquad"], 0).stdout;
     let lines: Vec<&str> = csv.lines().collect();
-    assert_eq!(lines[0], "id,batch,x,y,log_likelihood,status,seconds,worker,message");
+    assert_eq!(lines[0], "id,batch,x,y,log_likelihood,status,seconds,worker,kind,message");
     assert_eq!(lines.len(), 41);
     assert!(lines[1].starts_with("0,0,") && lines[40].starts_with("39,"), "{csv}");
 

@@ -147,7 +147,7 @@ fn a_number_not_to_be_trusted_is_marked_everywhere() {
     assert!(place.run(&["result", "problem.batchquad"], 0).stdout.contains("DO NOT TRUST"));
     assert_eq!(place.run(&["result", "problem.batchquad", "--json"], 0).json()["verdict"], "do-not-trust");
     assert!(place.run(&["status", "problem.batchquad"], 0).stdout.contains("DO NOT TRUST"));
-    assert_eq!(place.run(&["status", "problem.batchquad", "--json"], 0).json()["verdict"]["verdict"], "do-not-trust");
+    assert_eq!(place.run(&["status", "problem.batchquad", "--json"], 0).json()["verdict"], "do-not-trust");
     assert!(place.run(&["watch", "problem.batchquad", "--once"], 0).stdout.contains("DO NOT TRUST"));
     assert!(report(&place, "problem.batchquad", 0).contains("Do not trust this number"));
     let both = ["compare", "problem.batchquad", "problem.batchquad"];

@@ -201,16 +201,8 @@ impl Surrogate {
         Ok(found.iter().enumerate().map(predicted).collect())
     }
 
-    /// The belief after the integrand took at `x` the value that `choose` makes of the mean and the variance believed there; `None`
-    /// means the mean, of which no digits are lost on the way.
-    ///
-    /// # Errors
-    /// As [`Surrogate::condition`].
-    pub fn believing(&self, x: &Points, choose: impl Fn(f64, f64) -> Option<f64>) -> Result<Self> {
-        self.condition(x, &self.believed(x, choose)?)
-    }
-
-    /// The values of the process that [`Surrogate::believing`] conditions on.
+    /// The values of the process at `x` where the integrand takes there what `choose` makes of the mean and the variance believed; `None`
+    /// means the mean, of which no digits are lost on the way. [`Surrogate::condition`] takes them.
     ///
     /// # Errors
     /// [`Error::Length`] for points of another dimension.

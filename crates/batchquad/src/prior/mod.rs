@@ -58,7 +58,6 @@ pub use self::{
 use crate::{
     error::{Error, Result},
     numeric::normal,
-    points::Points,
 };
 
 /// A prior over named parameters: independent blocks, each with its own map to latent coordinates.
@@ -277,18 +276,6 @@ impl Prior {
             };
         }
         Ok(sum)
-    }
-
-    /// θ at each of the latent points.
-    ///
-    /// # Errors
-    /// As [`Prior::to_theta`].
-    pub fn theta_points(&self, latent: &Points) -> Result<Points> {
-        let mut coordinates = Vec::with_capacity(latent.as_slice().len());
-        for u in latent.rows() {
-            coordinates.extend(self.to_theta(u)?);
-        }
-        Points::new(self.dim(), coordinates)
     }
 
     /// How parameter `k` hangs on the latent coordinates.

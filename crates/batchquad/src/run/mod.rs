@@ -4,6 +4,7 @@ pub(crate) mod diagnostics;
 pub(crate) mod drive;
 pub(crate) mod engine;
 pub(crate) mod record;
+pub mod report;
 pub(crate) mod session;
 pub(crate) mod settings;
 pub(crate) mod stop;
@@ -13,6 +14,7 @@ pub use self::{
     drive::{Config, Integral, Losses, Progress, Run, Step, aborted, honest, integrate, next_step, rounds, standing},
     engine::{Believed, Current, Engine, Repairs, Round},
     record::{Memory, Record},
+    report::Report,
     session::{Plan, Session, peek, peek_before_damage},
     settings::{
         KernelChoice, KnownKernel, OnFailure, Reference, Schedule, Settings, SurrogateChoice, initial_size,

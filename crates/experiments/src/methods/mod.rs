@@ -4,7 +4,7 @@ mod classical;
 
 pub use classical::{Classical, Spec, classical};
 
-use std::{fmt::Write, ops::Range};
+use std::ops::Range;
 
 use anyhow::Result;
 use batchquad::{Settings, belief::Model, choose::BatchRule, run::KernelChoice};
@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     arms::{self, Arm},
     figures::Look,
+    output::csv,
     plan::Plan,
     problems::{Choice, zoo::Animal},
     runs::{Task, Workshop},
@@ -193,20 +194,17 @@ pub fn make(
     Ok(pairs.into_iter().map(trial).collect())
 }
 
-/// Every sample, one a line.
+/// Every sample, one per line.
 ///
 /// # Errors
 /// None in practice: memory is written to.
 pub fn to_csv(trials: &[Trial], first_seed: u64) -> Result<String> {
-    let mut csv = String::from("problem,method,seed,evaluations,error,sd\n");
-    let cell = |v: Option<f64>| v.map_or(String::new(), |v| format!("{v:?}"));
-    for trial in trials {
-        for (seed, run) in (first_seed..).zip(&trial.runs) {
-            for s in run {
-                write!(csv, "{},{},{seed},{}", trial.problem.name(), trial.method.name(), s.evaluations)?;
-                writeln!(csv, ",{},{}", cell(s.judged.error), cell(s.judged.sd))?;
-            }
-        }
-    }
-    Ok(csv)
+    let rows = trials.iter().flat_map(|trial| {
+        let (problem, method) = (trial.problem.name(), trial.method.name());
+        let runs = (first_seed..).zip(&trial.runs);
+        runs.flat_map(move |(seed, run)| {
+            run.iter().map(move |s| (problem, method, seed, s.evaluations, s.judged.error, s.judged.sd))
+        })
+    });
+    csv(&["problem", "method", "seed", "evaluations", "error", "sd"], rows)
 }

@@ -9,8 +9,6 @@ mod readings;
 
 pub use readings::{Estimator, Mixing, Reading, Sampled, Spec, sample};
 
-use std::fmt::Write;
-
 use anyhow::Result;
 use serde::Serialize;
 
@@ -20,7 +18,7 @@ use crate::{
     convergence, figures,
     in_model::RULES,
     mcmc::{Sampler, Target},
-    output::Output,
+    output::{Output, csv},
     plan::Plan,
     problems::{Choice, EVIDENCE_PRIOR},
     runs::{Task, Workshop},
@@ -223,18 +221,27 @@ fn quadrature_row(row: &convergence::Row) -> Row {
 }
 
 fn to_csv(all: &[Chains], first_seed: u64) -> Result<String> {
-    let mut csv =
-        String::from("sampler,burn_in,estimator,chains,seed,draws,batches,batches_in_all,evaluations,error\n");
-    for chains in all {
-        for (seed, run) in (first_seed..).zip(&chains.runs) {
-            for r in &run.readings {
-                write!(csv, "{},{},{},", arms::word(chains.sampler), chains.burn_in, arms::word(r.estimator))?;
-                write!(csv, "{},{seed},{},{},{},{},", r.chains, r.draws, r.batches, r.batches_in_all, r.evaluations)?;
-                writeln!(csv, "{}", r.error.map_or(String::new(), |e| format!("{e:?}")))?;
-            }
-        }
-    }
-    Ok(csv)
+    let head = [
+        "sampler",
+        "burn_in",
+        "estimator",
+        "chains",
+        "seed",
+        "draws",
+        "batches",
+        "batches_in_all",
+        "evaluations",
+        "error",
+    ];
+    let rows = all.iter().flat_map(|chains| {
+        let row = move |seed: u64, r: &Reading| {
+            let how = (arms::word(chains.sampler), chains.burn_in, arms::word(r.estimator), r.chains, seed);
+            (how, (r.draws, r.batches, r.batches_in_all, r.evaluations, r.error))
+        };
+        let runs = (first_seed..).zip(&chains.runs);
+        runs.flat_map(move |(seed, run)| run.readings.iter().map(move |r| row(seed, r)))
+    });
+    csv(&head, rows)
 }
 
 /// What every method needs to come below a tolerance, one column for each batch size and account.

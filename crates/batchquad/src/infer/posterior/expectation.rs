@@ -61,7 +61,7 @@ impl Posterior {
                 (mean.clone(), (0..mean.len()).map(error).collect())
             }
         };
-        let covariance = self.covariance(&draws, &values, &mean)?;
+        let covariance = self.error_covariance(&draws, &values, &mean)?;
         let count = mean.len();
         let block = |i: usize, j: usize| covariance.get(i, j);
         Ok(Expectation {
@@ -115,7 +115,7 @@ impl Posterior {
     }
 
     /// The covariance of all ratios and of `log Z`, which comes last.
-    fn covariance(&self, draws: &Draws, values: &Matrix, mean: &[f64]) -> Result<Matrix> {
+    fn error_covariance(&self, draws: &Draws, values: &Matrix, mean: &[f64]) -> Result<Matrix> {
         let (points, count) = (draws.own(), mean.len());
         // Where a belief is negative there is no posterior, and the ratio is over the rest.
         let total = match self.belief.warped().filter(|surrogate| surrogate.is_positive()) {

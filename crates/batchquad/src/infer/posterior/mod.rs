@@ -20,6 +20,7 @@
 mod average;
 mod closed;
 mod comb;
+mod covariance;
 mod density;
 mod draws;
 mod expectation;

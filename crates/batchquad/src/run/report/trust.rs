@@ -1,19 +1,21 @@
 //! Whether to believe log Z, wherever it is shown.
 //!
-//! The diagnostics cost about as much as a fit. `run` works them out at its end and leaves the verdict in the store as a remark, so that `status` and
-//! `watch` can show it for nothing; `result`, `report` and `compare` work it out anew.
+//! The diagnostics cost about as much as a fit. A run works them out at its end and leaves the verdict in its store as a remark, so that
+//! whoever only looks can show it without working anything out.
 
-use batchquad::{
-    Engine,
-    journal::Ledger,
-    run::{Diagnosis, Level},
-};
 use serde::{Deserialize, Serialize};
+
+use crate::{
+    journal::{Ledger, Topic},
+    run::diagnostics::{Diagnosis, Level},
+};
 
 /// The verdict of the diagnostics with its reasons, on so many values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trust {
+    /// The worst level of all findings.
     pub verdict: Level,
+    /// The verdict in a sentence, with the findings that led to it.
     #[serde(rename = "verdict_reason")]
     pub summary: String,
     /// How many values it rests on.
@@ -22,11 +24,20 @@ pub struct Trust {
 }
 
 impl Trust {
-    pub fn new(diagnosis: &Diagnosis, engine: &Engine) -> Self {
-        Self { verdict: diagnosis.verdict, summary: diagnosis.summary(), values: values(engine.ledger()) }
+    /// The verdict of a diagnosis of the run with this record.
+    #[must_use]
+    pub fn new(diagnosis: &Diagnosis, ledger: &Ledger) -> Self {
+        Self { verdict: diagnosis.verdict, summary: diagnosis.summary(), values: values(ledger) }
+    }
+
+    /// The last verdict that was left in a store.
+    #[must_use]
+    pub fn recorded(ledger: &Ledger) -> Option<Self> {
+        Self::deserialize(ledger.remark(Topic::Verdict)?).ok()
     }
 
     /// The line that stands beside log Z.
+    #[must_use]
     pub fn line(&self) -> String {
         let mut text = self.summary.clone();
         // A warning that nobody can overlook.
@@ -39,6 +50,7 @@ impl Trust {
     }
 
     /// The same where it was found earlier: with how much has come in since.
+    #[must_use]
     pub fn line_at(&self, ledger: &Ledger) -> String {
         match values(ledger).saturating_sub(self.values) {
             0 => self.line(),

@@ -1,0 +1,48 @@
+//! Numbers as people read them.
+
+/// A number with as many digits as `sd` makes meaningful.
+#[must_use]
+pub fn rounded(value: f64, sd: f64) -> String {
+    if !(sd.is_finite() && sd > 0.0) {
+        return format!("{value}");
+    }
+    let digits = 1.0 - sd.log10().floor();
+    if digits > 12.0 || value.abs() >= 1e12 {
+        format!("{value:.6e}")
+    } else {
+        let text = format!("{value:.*}", digits.clamp(0.0, 12.0) as usize);
+        if text.contains(|c: char| c.is_ascii_digit() && c != '0') { text } else { text.replace('-', "") }
+    }
+}
+
+/// `value ± sd`.
+#[must_use]
+pub fn plus_minus(value: f64, sd: f64) -> String {
+    format!("{} ± {}", rounded(value, sd), rounded(sd, sd))
+}
+
+/// Seconds in the unit a person would use.
+#[must_use]
+pub fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 0.1 => format!("{:.0} ms", 1e3 * s),
+        s if s < 120.0 => format!("{s:.1} s"),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_show_two_uncertain_digits() {
+        assert_eq!(plus_minus(-14.019_41, 0.0123), "-14.019 ± 0.012");
+        assert_eq!(plus_minus(-1e6, 3.2), "-1000000.0 ± 3.2");
+        assert_eq!(rounded(1.5, f64::INFINITY), "1.5");
+        assert_eq!(rounded(1.23e-13, 1e-14), "1.230000e-13");
+        assert_eq!(rounded(1234.5, 100.0), "1234");
+        assert_eq!(rounded(-0.001, 0.5), "0.00");
+    }
+}

@@ -106,9 +106,12 @@ impl Problem {
     }
 }
 
+/// What the names of stores end in.
+pub const STORE_EXTENSION: &str = "batchquad";
+
 /// Where the store of a problem is unless somebody says otherwise.
 pub fn default_store(problem: &Path) -> PathBuf {
-    problem.with_extension("batchquad")
+    problem.with_extension(STORE_EXTENSION)
 }
 
 /// One `[[parameter]]`.

@@ -3,12 +3,14 @@
 use super::files;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
-use std::fs::{File, TryLockError};
-use std::io::Write;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 const LOCK: &str = "lock";
+/// More bytes than the name of any holder has.
+const LONGEST: u64 = 4096;
 /// How long a lock with a living holder is tried for: the time it takes to write the holder's name.
 const MOMENT: Duration = Duration::from_millis(50);
 /// How long a lock without one is tried for: a process that was killed while it started a child has its lock kept by that
@@ -32,7 +34,10 @@ impl Holder {
     /// The holder that the store's lock file names, if any: a writer that ended in good order leaves none.
     #[must_use]
     pub fn of(dir: &Path) -> Option<Self> {
-        serde_json::from_slice(&std::fs::read(dir.join(LOCK)).ok()?).ok()
+        let file = files::open_own(OpenOptions::new().read(true), &dir.join(LOCK)).ok()?;
+        let mut text = Vec::new();
+        file.take(LONGEST).read_to_end(&mut text).ok()?;
+        serde_json::from_slice(&text).ok()
     }
 
     /// Whether that process exists; `None` if it runs on another machine, where we cannot look.
@@ -99,7 +104,8 @@ impl Lock {
     pub fn take(dir: &Path, journal: Option<&File>) -> Result<Self> {
         let journal = journal.map(|journal| guard(journal, dir)).transpose()?.flatten();
         let path = dir.join(LOCK);
-        let file = files::private().write(true).create(true).truncate(false).open(&path);
+        let file = files::open_own(files::private().write(true).create(true).truncate(false), &path)
+            .and_then(files::require_one_name);
         let file = Held::take(&file.map_err(|e| Error::io(&path, "open", e))?, dir)?;
         // The name is for people; the lock holds without it, even on a full disk.
         let holder = Holder::this();

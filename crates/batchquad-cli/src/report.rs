@@ -6,7 +6,7 @@ use anyhow::Result;
 use batchquad::{
     Engine,
     diagnostics::{Diagnosis, diagnose},
-    engine::Repairs,
+    engine::{Current, Repairs},
     posterior::{self, Method},
     stop::{Status, Stop},
     types::Outcome,
@@ -99,6 +99,11 @@ impl Report {
         Ok(report)
     }
 
+    /// What is known without working anything out: for a run that was interrupted.
+    pub fn brief(engine: &Engine, stop: &Stop, store: &Path) -> Result<Self> {
+        Self::with(engine, Some(stop), store, engine.known(), None)
+    }
+
     /// What the belief says about the parameters; nothing where there is none.
     fn add_posterior(&mut self, engine: &Engine) {
         let Ok(posterior) = engine.posterior() else { return };
@@ -111,6 +116,23 @@ impl Report {
 
     /// The same for those who look at the posterior by themselves.
     pub fn without_posterior(engine: &Engine, stop: Option<&Stop>, store: &Path) -> Result<Self> {
+        // A run that failed has nothing to say about Z, even if its surrogate has.
+        let current = match stop {
+            Some(Stop { status: Status::Failed, .. }) => None,
+            _ => engine.current().ok(),
+        };
+        let finite = current.is_some_and(|current| current.estimate.log_z.is_finite());
+        let diagnosis = if finite { diagnose(engine).ok() } else { None };
+        Self::with(engine, stop, store, current, diagnosis)
+    }
+
+    fn with(
+        engine: &Engine,
+        stop: Option<&Stop>,
+        store: &Path,
+        current: Option<&Current>,
+        diagnosis: Option<Diagnosis>,
+    ) -> Result<Self> {
         let ledger = engine.ledger();
         let answers = || ledger.entries().filter_map(|entry| entry.answer.as_ref());
         let mut failures_by_kind: BTreeMap<String, usize> = BTreeMap::new();
@@ -120,13 +142,7 @@ impl Report {
             }
         }
         let pending = ledger.pending().count();
-        // A run that failed has nothing to say about Z, even if its surrogate has.
-        let current = match stop {
-            Some(Stop { status: Status::Failed, .. }) => None,
-            _ => engine.current().ok(),
-        };
         let estimate = current.map(|c| c.estimate).filter(|e| e.log_z.is_finite());
-        let diagnosis = estimate.and_then(|_| diagnose(engine).ok());
         Ok(Self {
             log_z: estimate.map(|e| e.log_z),
             log_z_sd: estimate.map(|e| e.log_z_sd),

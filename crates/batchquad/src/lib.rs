@@ -25,6 +25,7 @@ pub mod estimate;
 pub mod evaluate;
 pub mod frame;
 pub mod gp;
+pub mod interrupt;
 pub mod jets;
 pub mod journal;
 pub mod kernel;

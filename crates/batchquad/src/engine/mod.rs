@@ -211,6 +211,12 @@ impl Engine {
         Ok(self.current.get_or_init(|| current))
     }
 
+    /// [`Engine::current`], if it has been worked out already.
+    #[must_use]
+    pub fn known(&self) -> Option<&Current> {
+        self.current.get()
+    }
+
     /// What the belief given all values so far says about the parameters.
     ///
     /// # Errors

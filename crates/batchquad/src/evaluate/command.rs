@@ -5,6 +5,7 @@ use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::guardian::Guardian;
 use super::per_call::PerCall;
 use super::pool::{Evaluated, Pool, Work};
 use super::process::{LOOK, Process};
@@ -20,6 +21,7 @@ use crate::types::{FailureKind, Job, Outcome};
 ///
 /// Each process is the head of a process group of its own. Whatever ends it (its answer, its timeout, an interrupt, the
 /// drop of the evaluator), the whole group goes with it: first by SIGTERM where it is still at work, then by SIGKILL.
+/// A driver that is killed leaves that to a guardian, a process that waits for its end and then ends the groups.
 /// Out of reach are only descendants that made a session of their own (`setsid`); they are not waited for either.
 ///
 /// A process gets the question of [`request`] on standard input (or in the file `{in}`), and in per-call mode the
@@ -38,6 +40,7 @@ pub(super) struct Context {
     pub names: Vec<String>,
     pub interrupt: Interrupt,
     pub deaths: Deaths,
+    pub guardian: Arc<Guardian>,
 }
 
 /// What came of one attempt at a job.
@@ -70,7 +73,9 @@ impl CommandEvaluator {
             return Err(Error::invalid("names of the parameters", names, "at least one, none empty, no two alike"));
         }
         let interrupt = Interrupt::default();
-        let context = Arc::new(Context { spec, names, interrupt: interrupt.clone(), deaths: Deaths::default() });
+        let guardian = Arc::new(Guardian::new(spec.grace));
+        let context =
+            Arc::new(Context { spec, names, interrupt: interrupt.clone(), deaths: Deaths::default(), guardian });
         let share = |worker| (worker, Arc::clone(&context));
         let pool = match context.spec.mode {
             Mode::PerCall => Pool::new(workers, interrupt, |worker| Retrying::new(share(worker), PerCall::new)),
@@ -183,7 +188,8 @@ impl Context {
     /// Starts a process. The outer error is one that every other point would meet as well, the inner one may pass.
     pub fn spawn(&self, command: Command, input: bool, limit: Option<usize>) -> Result<Result<Process, Attempt>> {
         use rustix::io::Errno;
-        Process::spawn(command, input, limit).map(Ok).or_else(|e| {
+        let spawned = Process::spawn(command, input, limit);
+        spawned.map(|process| Ok(process.guarded_by(Arc::clone(&self.guardian)))).or_else(|e| {
             let passing = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE, Errno::TXTBSY];
             if passing.iter().any(|errno| e.raw_os_error() == Some(errno.raw_os_error())) {
                 Ok(Err(failed(FailureKind::LostWorker, format!("could not be started: {e}"), String::new())))

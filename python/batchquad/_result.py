@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._batchquad import Belief, Marginal
+from ._batchquad import Belief, Marginal, clean
 from ._errors import InvalidInput, NoEvidence
 from ._settings import whole
 from ._table import Table
@@ -66,7 +66,7 @@ class Result:
         #: ``"converged"``, ``"budget"``, ``"stalled"``, ``"failed"``, or ``"unfinished"`` while there is more to do.
         self.status: str = ending[0]
         #: The same in words.
-        self.reason: str = ending[1]
+        self.reason: str = clean(ending[1])
         #: The names of the parameters, in order.
         self.names: list[str] = report["names"]
         #: The directory of the store, if there is one.

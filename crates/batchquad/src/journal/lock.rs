@@ -40,6 +40,24 @@ impl Holder {
         serde_json::from_slice(&text).ok()
     }
 
+    /// The holder that is writing to the store at this moment, on whatever machine: the lock says so, and not the number of a
+    /// process, which may be another's by now.
+    #[must_use]
+    pub fn at_work(dir: &Path) -> Option<Self> {
+        let holder = Self::of(dir)?;
+        let file = files::open_own(OpenOptions::new().read(true), &dir.join(LOCK)).ok()?;
+        match file.try_lock_shared() {
+            // Nobody has it. Given back at once; a writer that comes just now tries again in a moment.
+            Ok(()) => {
+                let _ = file.unlock();
+                None
+            }
+            Err(TryLockError::WouldBlock) => Some(holder),
+            // A disk without locks: what is left is the word of the file.
+            Err(TryLockError::Error(_)) => Some(holder).filter(|holder| holder.is_alive() != Some(false)),
+        }
+    }
+
     /// Whether that process exists; `None` if it runs on another machine, where we cannot look.
     #[must_use]
     pub fn is_alive(&self) -> Option<bool> {
@@ -97,6 +115,7 @@ pub(super) struct Lock {
     file: Held,
     journal: Option<Held>,
     holder: Holder,
+    left_by: Option<Holder>,
 }
 
 impl Lock {
@@ -107,12 +126,19 @@ impl Lock {
         let file = files::open_own(files::private().write(true).create(true).truncate(false), &path)
             .and_then(files::require_one_name);
         let file = Held::take(&file.map_err(|e| Error::io(&path, "open", e))?, dir)?;
+        // Whoever is still named there did not come to the end of its work.
+        let left_by = Holder::of(dir);
         // The name is for people; the lock holds without it, even on a full disk.
         let holder = Holder::this();
         if let Ok(text) = serde_json::to_vec(&holder) {
             let _ = file.file.set_len(0).and_then(|()| (&file.file).write_all(&text));
         }
-        Ok(Self { file, journal, holder })
+        Ok(Self { file, journal, holder, left_by })
+    }
+
+    /// The writer before this one, if it was killed.
+    pub fn left_by(&self) -> Option<&Holder> {
+        self.left_by.as_ref()
     }
 
     /// Extends the lock to a journal that did not exist when it was taken.
@@ -214,6 +240,25 @@ mod tests {
         });
         Lock::take(scratch.path(), None).unwrap();
         child.join().unwrap();
+    }
+
+    #[test]
+    fn a_number_that_is_anothers_by_now_is_nobody_at_work() {
+        let scratch = tempfile::tempdir().unwrap();
+        let dir = scratch.path();
+        assert_eq!(Holder::at_work(dir), None);
+        let lock = Lock::take(dir, None).unwrap();
+        assert_eq!(Holder::at_work(dir), Some(Holder::this()));
+        drop(lock);
+        assert_eq!(Holder::at_work(dir), None);
+        // Killed: its name is still there, and its number was given to a process that lives, here or on another machine.
+        for host in [host(), "elsewhere".into()] {
+            let left = serde_json::to_vec(&Holder { pid: std::process::id(), host }).unwrap();
+            std::fs::write(dir.join(LOCK), left).unwrap();
+            assert!(Holder::of(dir).is_some());
+            assert_eq!(Holder::at_work(dir), None);
+        }
+        drop(Lock::take(dir, None).unwrap());
     }
 
     #[test]

@@ -87,6 +87,7 @@ impl Store {
         let bytes = disk.read().map_err(|e| Error::io(&path, "read", e))?;
         let scan = Scan::new(&bytes);
         let mut replay = Replay::new(dir, &scan, bytes.len())?;
+        replay.left_by = lock.left_by().cloned();
         if let Some(damage) = replay.damage {
             return Err(Error::StoreDamaged { path: dir.into(), record: damage.record, reason: damage.reason });
         }

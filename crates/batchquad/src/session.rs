@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::{
-    engine::Engine,
+    engine::{Engine, MOST_ASKED},
     error::{Error, Result},
     journal::{Applied, Event, Header, Ledger, Replay, Store},
     prior::{Parameters, Prior},
@@ -164,6 +164,9 @@ impl Session {
     pub fn ask(&mut self, wanted: usize, given_up: impl Fn() -> bool) -> Result<(Vec<Job>, Option<Stop>)> {
         if wanted == 0 {
             return Err(Error::invalid("number of points to ask", wanted, "at least 1"));
+        }
+        if wanted > MOST_ASKED {
+            return Err(Error::invalid("number of points to ask", wanted, format!("at most {MOST_ASKED} at a time")));
         }
         let mut jobs = Vec::new();
         // More than one batch when the rest of the initial design is smaller than what is wanted.

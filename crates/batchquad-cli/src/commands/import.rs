@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use batchquad::{
     Prior,
+    engine::MOST_NODES,
     evaluate::number,
     journal::{Event, LogValue, Row},
     session::Session,
@@ -30,6 +31,12 @@ pub fn record(session: &mut Session, rows: Vec<Row>) -> Result<Exit> {
     session.keep(&Event::Imported { rows })?;
     let new = session.engine.ledger().imported().len() - before;
     note(&format!("imported {new} evaluations, {} were known already", given - new));
+    let all = session.engine.ledger().imported().len();
+    if all > MOST_NODES {
+        note(&format!(
+            "{all} are more than can be worked with: a belief rests on at most {MOST_NODES} of them, chosen to cover the posterior"
+        ));
+    }
     Ok(Exit::Done)
 }
 

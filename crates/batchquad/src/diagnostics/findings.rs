@@ -2,7 +2,7 @@
 
 use super::{Finding, Forecast, Level};
 use crate::{
-    engine::{Current, Engine},
+    engine::{Current, Engine, MOST_NODES},
     error::Result,
     gp::Order,
     points::Points,
@@ -137,7 +137,7 @@ fn guesswork(belief: &Surrogate, draws: &Draws) -> Result<Finding> {
     let variance = belief.gp().predict(&Points::from_rows(&rows)?, Order::Value)?.variance;
     let value = variance.iter().sum::<f64>() / (FEW as f64 * belief.gp().kernel().sigma2());
     let sentence = format!("where the posterior is, {:.1} % of the model's prior variance is left", 100.0 * value);
-    Ok(finding("guesswork", value, above(value, 0.2, f64::INFINITY), sentence))
+    Ok(finding("guesswork", value, above(value, 0.2, 0.99), sentence))
 }
 
 /// The posterior mass beyond three prior standard deviations in the coordinate in which it is largest, and the nodes out there.
@@ -194,6 +194,8 @@ fn repairs(current: &Current) -> Finding {
         Level::Look,
         "the variance of Z came out below its own rounding error".into(),
     );
+    let left = format!("{} values are left out: a belief rests on at most {MOST_NODES}", r.values_left_out);
+    note(r.values_left_out, Level::Look, left);
     note(r.merged_values, Level::Fine, format!("{} values were joined to nodes at the same place", r.merged_values));
     let value = (r.contradictory_nodes + r.jitter_rungs + usize::from(r.clamped_variance) + r.merged_values) as f64;
     let sentence = if words.is_empty() { "no numerical repair was needed".into() } else { words.join("; ") };

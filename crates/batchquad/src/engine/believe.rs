@@ -24,6 +24,10 @@ use crate::{
 /// [`Settings::refit_growth`]. `MATH.md` §8.
 const CHEAP: usize = 40;
 
+/// A belief rests on at most so many nodes: its time grows with their cube and its memory with their square (here half a minute
+/// a batch and a quarter of a gigabyte).
+pub const MOST_NODES: usize = 1500;
+
 /// How often the reference measure may move for the same values.
 const MOVES: usize = 2;
 
@@ -47,7 +51,8 @@ pub(super) fn believe(
     (rows, values): (&[Vec<f64>], &[f64]),
     Earlier { last, recalled }: Earlier<'_>,
 ) -> Result<Current> {
-    let Nodes { points, log_values, merged, contradictory } = Nodes::new(rows, values)?;
+    let Nodes { points, log_values, merged, contradictory, left_out } =
+        Nodes::new(rows, values)?.thinned(MOST_NODES)?;
     let data = Data { settings, dim, nodes: points, log_values };
     let fingerprint = fingerprint(settings, &data.nodes, &data.log_values);
     let found = match [last, recalled].into_iter().flatten().find(|b| b.fingerprint == fingerprint) {
@@ -75,6 +80,7 @@ pub(super) fn believe(
             lengthscale_at_bound: at_bound,
             merged_values: merged,
             contradictory_nodes: contradictory,
+            values_left_out: left_out,
         },
     };
     Ok(Current { surrogate, estimate, model_sd: model.log_z_sd, residuals, believed })
@@ -87,7 +93,7 @@ pub(super) fn recall(
     (rows, values): (&[Vec<f64>], &[f64]),
     known: &Believed,
 ) -> Result<Surrogate> {
-    let Nodes { points, log_values, .. } = Nodes::new(rows, values)?;
+    let Nodes { points, log_values, .. } = Nodes::new(rows, values)?.thinned(MOST_NODES)?;
     Ok(Data { settings, dim, nodes: points, log_values }.recall(known)?.surrogate)
 }
 

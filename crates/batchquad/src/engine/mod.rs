@@ -7,6 +7,7 @@ mod basis;
 mod believe;
 
 pub use basis::{Believed, Repairs, Round};
+pub use believe::MOST_NODES;
 
 use std::{cell::OnceCell, collections::BTreeMap};
 
@@ -27,6 +28,9 @@ use crate::{
     surrogate::Surrogate,
     types::{Job, JobId, Outcome},
 };
+
+/// More points than anybody evaluates together; beyond it a typing error is the likely cause.
+pub const MOST_ASKED: usize = 10_000;
 
 /// A belief with the state that describes it.
 #[derive(Debug, Clone)]
@@ -151,6 +155,9 @@ impl Engine {
     pub fn ask(&self, n: usize) -> Result<Asked> {
         if n == 0 {
             return Err(Error::invalid("number of points to ask", n, "at least 1"));
+        }
+        if n > MOST_ASKED {
+            return Err(Error::invalid("number of points to ask", n, format!("at most {MOST_ASKED} at a time")));
         }
         let asked = self.ledger.entries().len();
         let initial = self.initial_size();

@@ -56,7 +56,10 @@ impl Problem {
             Some(Value::Array(list)) if !list.is_empty() => {
                 let read = |(i, value)| parameter(&format!("parameter[{i}]"), value);
                 let list = list.iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
-                Parameters::new(list).map_err(|e| BadInput(format!("parameter: {e}")))?
+                let parameters = Parameters::new(list);
+                parameters
+                    .and_then(|parameters| parameters.require_free_names().map(|()| parameters))
+                    .map_err(|e| BadInput(format!("parameter: {e}")))?
             }
             Some(Value::Table(_)) => {
                 return Err(BadInput("parameter: found one table, expected [[parameter]] with two brackets".into()));

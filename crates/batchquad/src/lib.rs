@@ -13,6 +13,8 @@
 //! # Ok::<(), batchquad::Error>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 pub mod acquire;
 pub mod bq;
 pub mod compare;

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 /// The parts from the bottom up: a part may use those of its own row and of the rows before it.
 const ROWS: [&[&str]; 12] = [
-    &["error", "points", "types"],
+    &["error", "interrupt", "points", "types"],
     &["linalg", "triangular", "simd", "pairs", "optim", "rng"],
     &["kernel", "measure", "prior", "warp", "jets", "frame"],
     &["design", "embed", "gp", "laplace", "bq"],

@@ -8,9 +8,10 @@ use batchquad::{
     Config, Engine, Error, Prior, Result, Settings,
     evaluate::{Evaluator, Finished, Interrupt, ThreadEvaluator},
     integrate,
+    interrupt::heeding,
     journal::{Event, Ledger, LogValue, Row, Told},
     prior::Distribution,
-    run::{Memory, Progress, Record, Run, rounds},
+    run::{Memory, Progress, Record, Run, honest, rounds},
     select::BatchRule,
     settings::{KnownKernel, OnFailure, Reference, Schedule},
     stop::{Status, Stop},
@@ -444,4 +445,23 @@ fn a_tilted_needle_is_integrated_in_its_own_frame() {
     assert!(fixed.engine.current().unwrap().believed.place.is_none());
     // Without it the same values tell far less, and the error bar knows.
     assert!(fixed.estimate.log_z_sd > 5.0 * moved.estimate.log_z_sd, "{:?}", fixed.estimate);
+}
+
+#[test]
+fn an_interrupt_during_the_last_estimate_is_no_failure() {
+    let mut engine = Engine::new(prior(1), Settings::default(), 1).unwrap();
+    let asked = engine.ask(8).unwrap();
+    engine.apply(&Event::Asked(asked.clone())).unwrap();
+    for job in &asked.jobs {
+        engine.apply(&Event::Told(Told::new(job.id, Outcome::Value(-job.theta[0] * job.theta[0])))).unwrap();
+    }
+    let budget = || Stop { status: Status::Budget, reason: "enough".into() };
+    let interrupt = Interrupt::default();
+    interrupt.raise();
+    heeding(&interrupt, || {
+        assert_eq!(honest(&engine, budget()).status, Status::Interrupted);
+        assert!(engine.ask(1).is_err() && engine.known().is_none());
+    });
+    assert_eq!(honest(&engine, budget()), budget(), "it goes on where it was");
+    heeding(&interrupt, || assert_eq!(honest(&engine, budget()), budget(), "what is known stays known"));
 }

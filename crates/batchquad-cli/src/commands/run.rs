@@ -71,19 +71,27 @@ fn integrate(
 /// The store of the problem: the one that is there, or a new one.
 fn open(dir: &Path, problem: &Problem, args: &RunArgs) -> Result<Session> {
     if batchquad::journal::Store::exists(dir) {
-        let session = store::resume(dir, problem)?;
-        if !args.quiet {
-            let done = session.engine.ledger().entries().filter(|e| !e.is_pending()).count();
-            note(&format!("resuming {} with {done} evaluations", dir.display()));
-        }
-        return Ok(session);
+        return resume(dir, problem, args);
     }
     if args.resume {
         return Err(
             BadInput(format!("there is no store at {}, expected one because of --resume", dir.display())).into()
         );
     }
-    store::create(dir, problem)
+    match store::create(dir, problem) {
+        // Somebody else has made it since we looked: it is his, or free again.
+        Err(e) if matches!(e.downcast_ref(), Some(batchquad::Error::StoreExists { .. })) => resume(dir, problem, args),
+        created => created,
+    }
+}
+
+fn resume(dir: &Path, problem: &Problem, args: &RunArgs) -> Result<Session> {
+    let session = store::resume(dir, problem)?;
+    if !args.quiet {
+        let done = session.engine.ledger().entries().filter(|e| !e.is_pending()).count();
+        note(&format!("resuming {} with {done} evaluations", dir.display()));
+    }
+    Ok(session)
 }
 
 /// Advances the run to its end, or until it is interrupted.

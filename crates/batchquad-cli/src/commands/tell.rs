@@ -121,7 +121,7 @@ impl Lines {
 }
 
 /// Records the answer on a line.
-fn take(session: &mut Session, line: &[u8]) -> batchquad::Result<(Told, Applied)> {
+pub fn take(session: &mut Session, line: &[u8]) -> batchquad::Result<(Told, Applied)> {
     let said = answer(line)?;
     let id = said.id.ok_or_else(|| Error::invalid("id", "missing", "the id of a job, as in {\"id\": 3, …}"))?;
     let theta = session.engine.ledger().entry(id)?.job.theta.clone();

@@ -48,15 +48,14 @@ pub fn save(html: &str, file: &Path, named: Named) -> Result<()> {
     } else {
         here
     };
+    let is_precious = |found: &Metadata| (is_link || named == Named::ByUs) && found.len() > 0 && !is_page(file);
     match there {
-        None => {}
         Some(found) if found.is_dir() => return refuse("is a directory, expected a file to write to"),
-        Some(found) if found.is_file() => {
-            if (is_link || named == Named::ByUs) && found.len() > 0 && !is_page(file) {
-                return refuse("is there already and no page of batchquad's, expected another name (-o FILE)");
-            }
+        Some(found) if !found.is_file() => return write_into(html, file, &found),
+        Some(found) if is_precious(&found) => {
+            return refuse("is there already and no page of batchquad's, expected another name (-o FILE)");
         }
-        Some(found) => return write_into(html, file, &found),
+        _ => {}
     }
     // Of a link, what it leads to: the link stays.
     let target = if is_link { file.canonicalize()? } else { file.to_path_buf() };

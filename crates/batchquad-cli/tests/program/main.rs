@@ -15,4 +15,5 @@ mod mistakes;
 mod numbers;
 mod places;
 mod reports;
+mod signals;
 mod stopping;

@@ -24,9 +24,9 @@ while read -r word group; do
   esac
 done
 [ "$live" = ' ' ] && exit
-for group in $live; do kill -TERM -- "-$group"; done
+for group in $live; do kill -s TERM -- "-$group"; done
 sleep "$1"
-for group in $live; do kill -KILL -- "-$group"; done
+for group in $live; do kill -s KILL -- "-$group"; done
 "#;
 
 /// The longest time between asking and killing, however much grace the command has: nobody is left to wait for it.

@@ -37,7 +37,20 @@ pub(crate) struct Session {
     drawer: Arc<Drawer>,
     raised: Raised,
     path: Option<PathBuf>,
+    opened: Opened,
+}
+
+/// What was found on opening.
+#[derive(Default)]
+struct Opened {
     remark: Option<String>,
+    was_killed: bool,
+}
+
+impl Opened {
+    fn new(replay: &Replay) -> Self {
+        Self { remark: remark(replay), was_killed: replay.left_by.is_some() }
+    }
 }
 
 #[pymethods]
@@ -50,20 +63,20 @@ impl Session {
         let plan = Plan { prior: prior.prior.clone(), problem: prior.problem.clone(), settings, seed };
         let at = path.clone();
         let opened = interruptible(py, move || match at {
-            None => session::Session::in_memory(&plan).map(|session| (session, None)),
+            None => session::Session::in_memory(&plan).map(|session| (session, Opened::default())),
             Some(dir) if Store::exists(&dir) => {
-                session::Session::resume(&dir, &plan).map(|(session, replay)| (session, remark(&replay)))
+                session::Session::resume(&dir, &plan).map(|(session, replay)| (session, Opened::new(&replay)))
             }
             Some(dir) => match session::Session::create(&dir, &plan) {
                 // Somebody else has made it since we looked.
                 Err(Error::StoreExists { .. }) => {
-                    session::Session::resume(&dir, &plan).map(|(session, replay)| (session, remark(&replay)))
+                    session::Session::resume(&dir, &plan).map(|(session, replay)| (session, Opened::new(&replay)))
                 }
-                created => created.map(|session| (session, None)),
+                created => created.map(|session| (session, Opened::default())),
             },
         });
-        let (session, remark) = prior.raised.instead_of(opened)?;
-        Ok(Self::adopt(session, prior.raised.clone(), path, remark))
+        let (session, opened) = prior.raised.instead_of(opened)?;
+        Ok(Self::adopt(session, prior.raised.clone(), path, opened))
     }
 
     /// The run in the store at `path`, whose header says what the problem is.
@@ -71,13 +84,19 @@ impl Session {
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let dir = path.clone();
         let (session, replay) = interruptible(py, move || session::Session::open(&dir))?;
-        Ok(Self::adopt(session, Raised::default(), Some(path), remark(&replay)))
+        Ok(Self::adopt(session, Raised::default(), Some(path), Opened::new(&replay)))
     }
 
     /// What was found on opening that the user should know.
     #[getter]
     fn remark(&self) -> Option<String> {
-        self.remark.clone()
+        self.opened.remark.clone()
+    }
+
+    /// Whether the process that had the store before was killed.
+    #[getter]
+    fn was_killed(&self) -> bool {
+        self.opened.was_killed
     }
 
     /// The directory of the store.
@@ -299,9 +318,9 @@ impl Session {
 }
 
 impl Session {
-    fn adopt(mut session: session::Session, raised: Raised, path: Option<PathBuf>, remark: Option<String>) -> Self {
+    fn adopt(mut session: session::Session, raised: Raised, path: Option<PathBuf>, opened: Opened) -> Self {
         let drawer = Drawer::of(&mut session);
-        Self { desk: Arc::new(Desk::new(session)), drawer, raised, path, remark }
+        Self { desk: Arc::new(Desk::new(session)), drawer, raised, path, opened }
     }
 
     /// Work of microseconds, or a write to the disk. A signal ends the waiting for somebody else's work.

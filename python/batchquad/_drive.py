@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,18 +42,26 @@ class Driver:
             return ended
         began = time.monotonic()
         try:
-            for id, theta, _ in self._session.pending():
-                self._start(id, theta, self._session.attempts(id) + 1)
+            resumed = deque((id, theta) for id, theta, _ in self._session.pending())
+            if self._session.was_killed:
+                # One of them may have done it: those that were not tried since come first.
+                resumed = deque(sorted(resumed, key=lambda job: self._session.attempts(job[0])))
+            else:
+                while resumed:
+                    id, theta = resumed.popleft()
+                    self._start(id, theta, self._session.attempts(id) + 1)
             while True:
+                while resumed and self._evaluator.in_flight < self._evaluator.workers:
+                    self._try_again(*resumed.popleft())
                 in_flight = self._evaluator.in_flight
-                if self._ending is None and not (in_flight and self._waits_for_all):
+                if self._ending is None and not resumed and not (in_flight and self._waits_for_all):
                     jobs, self._ending = self._session.step(self._evaluator.workers, in_flight, time.monotonic() - began)
                     for id, theta, _ in jobs:
                         self._start(id, theta, 1)
                 if self._evaluator.in_flight:
                     for task, answer in self._evaluator.wait(_PATIENCE):
                         self._record(task, answer)
-                elif self._ending is not None:
+                elif self._ending is not None and not resumed:
                     return self._session.honest(*self._ending)
                 self._display.update(self._session, self._evaluator.in_flight)
         except KeyboardInterrupt:
@@ -64,6 +73,16 @@ class Driver:
         finally:
             self._evaluator.close()
             self._display.finish()
+
+    def _try_again(self, id: int, theta: np.ndarray) -> None:
+        """Starts a job that was pending when the process was killed; that is on record before it can happen again."""
+        attempt = self._session.attempts(id) + 1
+        message = f"the process was killed {attempt} times while this was pending"
+        if attempt > self._retries + 1:
+            self._session.fail(id, "lost-worker", message, attempt)
+        else:
+            self._session.retry(id, attempt, "lost-worker", message)
+            self._start(id, theta, attempt + 1)
 
     def _start(self, id: int, theta: np.ndarray, attempt: int) -> None:
         self._first.setdefault(id, attempt)

@@ -115,18 +115,26 @@ def to_number(returned: Any) -> float:
             return float(value)
         except (OverflowError, ValueError):  # an int beyond the largest float, a signalling NaN
             pass
-    shown = _shorten(repr(returned))
+    shown = _shorten(_shown(repr, returned))
     hint = "; does the function end without `return`?" if returned is None else ""
     raise NotANumber(f"the log-likelihood returned {shown} ({type(returned).__name__}), expected a real number{hint}")
 
 
 def describe(error: BaseException) -> str:
     """An exception on one line, with the place in which it was raised."""
-    text = _shorten(f"{type(error).__name__}: {error}".rstrip(": "))
+    text = _shorten(f"{type(error).__name__}: {_shown(str, error)}".rstrip(": "))
     frames = traceback.extract_tb(error.__traceback__)
     # The first frame is ours.
     place = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno} in {frames[-1].name})" if len(frames) > 1 else ""
     return text + place
+
+
+def _shown(how: Callable[[Any], str], value: Any) -> str:
+    """A value as text, also if its own methods fail."""
+    try:
+        return how(value)
+    except Exception as error:
+        return f"(a {type(value).__name__} that cannot be shown: {type(error).__name__})"
 
 
 def _shorten(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
 import pickle
@@ -22,6 +23,9 @@ from ._likelihood import Answer, LogLikelihood, call, describe
 
 #: More processes than any machine serves; beyond it a typing error is the likely cause.
 _MOST = 4096
+
+#: From <sys/prctl.h>.
+_PR_SET_PDEATHSIG = 1
 
 
 class Lane:
@@ -170,6 +174,7 @@ def _serve(
         end.close()
     # Ctrl-C reaches every process of the terminal; the parent decides what becomes of this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _let_the_system_end_us()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         try:
@@ -186,6 +191,19 @@ def _serve(
             return
         except Exception as error:  # a blob that cannot be pickled
             pipe.send(Answer(kind="exception", message=f"the blob cannot be sent: {describe(error)}", worker=answer.worker))
+
+
+def _let_the_system_end_us() -> None:
+    """Asks Linux to kill this process with its parent: a thread would have to wait for a function that keeps the interpreter's lock."""
+    if sys.platform != "linux":
+        return
+    try:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    except (OSError, AttributeError):  # a system without it: the thread has to do
+        return
+    parent = multiprocessing.parent_process()
+    if parent is not None and os.getppid() != parent.pid:  # it was quicker
+        os._exit(1)
 
 
 def _end_with_parent() -> None:

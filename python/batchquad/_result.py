@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._batchquad import Belief, Marginal, rounded
+from ._batchquad import Belief, Marginal, clean, rounded
 from ._errors import InvalidInput, NoEvidence
 from ._settings import whole
 from ._table import Table
@@ -64,7 +64,7 @@ class Result:
         #: ``"converged"``, ``"budget"``, ``"stalled"``, ``"failed"``, or ``"unfinished"`` while there is more to do.
         self.status: str = report["status"]
         #: The same in words.
-        self.reason: str = report["reason"]
+        self.reason: str = clean(report["reason"])
         #: The names of the parameters, in order.
         self.names: list[str] = found["names"]
         #: The directory of the store, if there is one.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import warnings
 import weakref
 from collections.abc import Mapping
@@ -85,6 +86,7 @@ class Study:
 
     def _adopt(self, session: Session) -> None:
         self._session = session
+        self._running = threading.Lock()
         self._blobs = recall_blobs(session)
         if session.remark is not None:
             warnings.warn(session.remark, stacklevel=4)
@@ -185,15 +187,19 @@ class Study:
         workers: int | None = None,
     ) -> Result:
         """Evaluates to the end; what was asked and never answered comes first. The arguments are those of `integrate`."""
-        names = self.names if pass_dict else None
-        who = evaluator(
-            executor, log_likelihood, names, vectorized=vectorized, timeout=timeout, workers=workers, batch=self.settings["batch"]
-        )
-        driver = Driver(self._session, who, whole("retries", retries), Display(progress), self._blobs)
+        if not self._running.acquire(blocking=False):
+            raise InvalidInput("the study is being run in another thread, expected one run at a time")
         try:
+            names = self.names if pass_dict else None
+            who = evaluator(
+                executor, log_likelihood, names, vectorized=vectorized, timeout=timeout, workers=workers, batch=self.settings["batch"]
+            )
+            driver = Driver(self._session, who, whole("retries", retries), Display(progress), self._blobs)
             return self._result(driver.run())
         except KeyboardInterrupt:
             raise Interrupted(self) from None
+        finally:
+            self._running.release()
 
     def close(self) -> None:
         """Gives up the store, so that somebody else may have it. What was found can still be read."""
@@ -241,12 +247,25 @@ def _id_of(job: Job | int) -> int:
 
 #: Studies whose stores a forked child must let go: a lock ends only when every process that inherited it has closed it.
 _OPEN: weakref.WeakSet[Study] = weakref.WeakSet()
+#: The sessions of those that are open while this process forks.
+_FORKING: list[Session] = []
+
+
+def _before_fork() -> None:
+    _FORKING.extend(study._session for study in list(_OPEN))
+    for session in _FORKING:
+        session.before_fork()
+
+
+def _after_fork() -> None:
+    while _FORKING:
+        _FORKING.pop().after_fork()
 
 
 def _disinherit() -> None:
-    for study in list(_OPEN):
-        study._session.disinherit()
+    while _FORKING:
+        _FORKING.pop().disinherit()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_disinherit)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_disinherit)

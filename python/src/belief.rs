@@ -106,7 +106,7 @@ impl Belief {
         work: impl FnOnce(&Posterior) -> batchquad::Result<T> + Send + 'static,
     ) -> PyResult<T> {
         let (belief, prior, kept) = (Arc::clone(&self.belief), self.prior.clone(), Arc::clone(&self.posterior));
-        let found = interruptible(py, move |_| {
+        let found = interruptible(py, move || {
             if let Some(posterior) = kept.get() {
                 return work(posterior);
             }
@@ -151,7 +151,7 @@ pub(crate) fn average<'py>(
         (Estimate { log_z: model.estimate.log_z + odds, ..model.estimate }, model.expectation.clone())
     };
     let models: Vec<_> = models.iter().zip(log_odds).map(shifted).collect();
-    let found = interruptible(py, move |_| {
+    let found = interruptible(py, move || {
         infer::average(&models.iter().map(|(estimate, of)| (*estimate, of)).collect::<Vec<_>>())
     })?;
     let sd = found.sd.iter().zip(&found.monte_carlo).map(|(a, b)| a.hypot(*b)).collect();
@@ -244,7 +244,7 @@ impl Marginal {
         work: impl FnOnce(&infer::Marginal) -> batchquad::Result<T> + Send + 'static,
     ) -> PyResult<T> {
         let marginal = self.marginal.clone();
-        self.raised.instead_of(interruptible(py, move |_| work(&marginal)))
+        self.raised.instead_of(interruptible(py, move || work(&marginal)))
     }
 }
 
@@ -252,7 +252,7 @@ impl Marginal {
 /// `(log_bayes_factor, its sd, probability, its sd)`.
 #[pyfunction]
 pub(crate) fn compare(py: Python<'_>, evidences: Vec<(f64, f64)>) -> PyResult<Vec<(f64, f64, f64, f64)>> {
-    let standings = interruptible(py, move |_| standings_of(&evidences))?;
+    let standings = interruptible(py, move || standings_of(&evidences))?;
     Ok(standings.iter().map(|s| (s.log_bayes_factor, s.log_bayes_factor_sd, s.probability, s.probability_sd)).collect())
 }
 
@@ -262,7 +262,7 @@ pub(crate) fn reference_run(py: Python<'_>, prior: &Prior, settings: &str, seed:
     let settings: Settings = serde_json::from_str(settings).map_err(|e| fault(&e.to_string()))?;
     settings.validate().map_err(|e| exception(py, &e))?;
     let prior = prior.prior.clone();
-    interruptible(py, move |_| {
+    interruptible(py, move || {
         let begin = Instant::now();
         let config = Config { settings, seed, workers: 1 };
         let integral = integrate(|t| -2.0 * t.iter().map(|t| (t - 1.0) * (t - 1.0)).sum::<f64>(), prior, config)?;

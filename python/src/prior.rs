@@ -64,7 +64,7 @@ impl Prior {
                     is_portable = false;
                     let map = cube_map(&given, names.len(), &raised)?;
                     let (described, cube) = (names.clone(), map.clone());
-                    let parameter = interruptible(py, move |_| Parameter::unit_cube(described, cube));
+                    let parameter = interruptible(py, move || Parameter::unit_cube(described, cube));
                     parameters.push(raised.instead_of(parameter)?);
                     priors.push(prior::Prior::from_unit_cube(names, map).map_err(|e| refused(&e))?);
                 }
@@ -77,6 +77,7 @@ impl Prior {
             }
         }
         let parameters = Parameters::new(parameters).map_err(|e| refused(&e))?;
+        parameters.require_free_names().map_err(|e| refused(&e))?;
         let prior = prior::Prior::product(priors).map_err(|e| refused(&e))?;
         let problem = serde_json::to_value(&parameters).map_err(|e| fault(&e.to_string()))?;
         Ok(Self { prior, problem, raised, is_portable })
@@ -128,9 +129,8 @@ impl Prior {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let prior = self.prior.clone();
         let rows = rows_of(&theta);
-        let found = interruptible(py, move |_| {
-            rows.iter().map(|theta| prior.log_density(theta)).collect::<Result<Vec<_>, _>>()
-        });
+        let found =
+            interruptible(py, move || rows.iter().map(|theta| prior.log_density(theta)).collect::<Result<Vec<_>, _>>());
         Ok(PyArray1::from_vec(py, self.raised.instead_of(found)?))
     }
 }
@@ -143,7 +143,7 @@ impl Prior {
         of: impl Fn(&[f64]) -> batchquad::Result<Vec<f64>> + Send + 'static,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let rows = rows_of(&points);
-        let found = interruptible(py, move |_| rows.iter().map(|row| of(row)).collect::<Result<Vec<_>, _>>());
+        let found = interruptible(py, move || rows.iter().map(|row| of(row)).collect::<Result<Vec<_>, _>>());
         matrix(py, &self.raised.instead_of(found)?, self.prior.dim())
     }
 }

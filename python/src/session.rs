@@ -1,14 +1,12 @@
 //! A run and its record.
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard},
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use batchquad::{
     Error, Settings,
+    interrupt::Interrupt,
     journal::{Applied, Event, LogValue, Replay, Retried, Row, Store, Told, Topic},
-    run::{self, Plan, Record, Status, Step, Stop},
+    run::{self, Plan, Status, Step, Stop},
     types::{FailureKind, Job, JobId, Outcome},
 };
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
@@ -17,10 +15,11 @@ use serde_json::{Map, Value};
 
 use crate::{
     belief::Belief,
+    desk::{Desk, Drawer},
     errors::{exception, fault},
     prior::{Prior, Raised, rows_of},
     report,
-    work::{Wanted, interruptible},
+    work::{GLANCE, interruptible, on_thread, pooled},
 };
 
 /// Job id, θ and the seed for the likelihood's own randomness.
@@ -32,22 +31,23 @@ type Ending = (&'static str, String);
 /// A run and its record: in memory, or a store on the disk.
 #[pyclass(frozen, module = "batchquad._batchquad")]
 pub(crate) struct Session {
-    inner: Arc<Mutex<run::Session>>,
+    desk: Arc<Desk>,
+    drawer: Arc<Drawer>,
     raised: Raised,
     path: Option<PathBuf>,
-    remark: Option<String>,
+    opened: Opened,
 }
 
-/// What stands in for a record that is no longer ours to write to.
-struct Closed;
+/// What was found on opening.
+#[derive(Default)]
+struct Opened {
+    remark: Option<String>,
+    was_killed: bool,
+}
 
-impl Record for Closed {
-    fn append(&mut self, _: &Event) -> batchquad::Result<()> {
-        Err(Error::Invalid {
-            what: "study".into(),
-            value: "closed".into(),
-            expected: "an open one, in the process that opened it".into(),
-        })
+impl Opened {
+    fn new(replay: &Replay) -> Self {
+        Self { remark: remark(replay), was_killed: replay.left_by.is_some() }
     }
 }
 
@@ -60,30 +60,41 @@ impl Session {
         let settings = read_settings(py, settings)?;
         let plan = Plan { prior: prior.prior.clone(), problem: prior.problem.clone(), settings, seed };
         let at = path.clone();
-        let opened = interruptible(py, move |_| match at {
-            None => run::Session::in_memory(&plan).map(|session| (session, None)),
+        let opened = interruptible(py, move || match at {
+            None => run::Session::in_memory(&plan).map(|session| (session, Opened::default())),
             Some(dir) if Store::exists(&dir) => {
-                run::Session::resume(&dir, &plan).map(|(session, replay)| (session, remark(&replay)))
+                run::Session::resume(&dir, &plan).map(|(session, replay)| (session, Opened::new(&replay)))
             }
-            Some(dir) => run::Session::create(&dir, &plan).map(|session| (session, None)),
+            Some(dir) => match run::Session::create(&dir, &plan) {
+                // Somebody else has made it since we looked.
+                Err(Error::StoreExists { .. }) => {
+                    run::Session::resume(&dir, &plan).map(|(session, replay)| (session, Opened::new(&replay)))
+                }
+                created => created.map(|session| (session, Opened::default())),
+            },
         });
-        let (session, remark) = prior.raised.instead_of(opened)?;
-        Ok(Self { inner: Arc::new(Mutex::new(session)), raised: prior.raised.clone(), path, remark })
+        let (session, opened) = prior.raised.instead_of(opened)?;
+        Ok(Self::adopt(session, prior.raised.clone(), path, opened))
     }
 
     /// The run in the store at `path`, whose header says what the problem is.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let dir = path.clone();
-        let (session, replay) = interruptible(py, move |_| run::Session::open(&dir))?;
-        let inner = Arc::new(Mutex::new(session));
-        Ok(Self { inner, raised: Raised::default(), path: Some(path), remark: remark(&replay) })
+        let (session, replay) = interruptible(py, move || run::Session::open(&dir))?;
+        Ok(Self::adopt(session, Raised::default(), Some(path), Opened::new(&replay)))
     }
 
     /// What was found on opening that the user should know.
     #[getter]
     fn remark(&self) -> Option<String> {
-        self.remark.clone()
+        self.opened.remark.clone()
+    }
+
+    /// Whether the process that had the store before was killed.
+    #[getter]
+    fn was_killed(&self) -> bool {
+        self.opened.was_killed
     }
 
     /// The directory of the store.
@@ -119,7 +130,7 @@ impl Session {
 
     /// Up to `n` points to evaluate, and why there are not more.
     fn ask<'py>(&self, py: Python<'py>, n: usize) -> PyResult<(Vec<Asked<'py>>, Option<Ending>)> {
-        let (jobs, stop) = self.long(py, move |session, wanted| session.ask(n, || wanted.given_up()))?;
+        let (jobs, stop) = self.long(py, move |session, interrupt| session.ask(n, || interrupt.is_raised()))?;
         Ok((asked(py, jobs), stop.map(ending)))
     }
 
@@ -131,12 +142,13 @@ impl Session {
         in_flight: usize,
         seconds: f64,
     ) -> PyResult<(Vec<Asked<'py>>, Option<Ending>)> {
-        let (jobs, stop) =
-            self.long(py, move |session, wanted| match run::next_step(&session.engine, workers, in_flight, seconds) {
+        let (jobs, stop) = self.long(py, move |session, interrupt| {
+            match run::next_step(&session.engine, workers, in_flight, seconds) {
                 Step::Wait => Ok((Vec::new(), None)),
                 Step::Stop(stop) => Ok((Vec::new(), Some(stop))),
-                Step::Ask(n) => session.ask_batch(n, || wanted.given_up()).map(|jobs| (jobs, None)),
-            })?;
+                Step::Ask(n) => session.ask_batch(n, || interrupt.is_raised()).map(|jobs| (jobs, None)),
+            }
+        })?;
         Ok((asked(py, jobs), stop.map(ending)))
     }
 
@@ -291,53 +303,79 @@ impl Session {
         Ok((report, belief))
     }
 
-    /// Gives the store up: another process may have it.
-    fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.quick(py, |session| {
-            session.record = Box::new(Closed);
-            Ok(())
-        })
+    /// Gives the store up: another process may have it. Never waits for a computation.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.drawer.close());
     }
 
-    /// Closes what a fork inherited, so that the parent's lock ends with the parent. A store in use at that moment is left as it is.
+    /// Before this process is forked: the record is put where the child can close it, whatever other threads are doing.
+    fn before_fork(&self) {
+        self.drawer.before_fork();
+    }
+
+    /// After a fork, in the parent.
+    fn after_fork(&self) {
+        self.drawer.after_fork();
+    }
+
+    /// After a fork, in the child: closes what it inherited, so that the parent's lock ends with the parent.
     fn disinherit(&self) {
-        if let Ok(mut session) = self.inner.try_lock() {
-            session.record = Box::new(Closed);
-        }
+        self.drawer.disinherit();
+        self.desk.give_up_if_lent();
     }
 }
 
 impl Session {
-    /// Work of microseconds, or a write to the disk.
+    fn adopt(mut session: run::Session, raised: Raised, path: Option<PathBuf>, opened: Opened) -> Self {
+        let drawer = Drawer::of(&mut session);
+        Self { desk: Arc::new(Desk::new(session)), drawer, raised, path, opened }
+    }
+
+    /// Work of microseconds, or a write to the disk. A signal ends the waiting for somebody else's work.
     fn quick<T: Send>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&mut run::Session) -> batchquad::Result<T> + Send,
     ) -> PyResult<T> {
-        let done = py.detach(|| lock(&self.inner).map(|mut session| work(&mut session)));
-        self.raised.instead_of(done.ok_or_else(|| fault("the study broke off earlier"))?.map_err(|e| exception(py, &e)))
+        let mut work = Some(work);
+        loop {
+            let attempt = |session: &mut run::Session| work.take().map(|work| work(session)).transpose();
+            let done = py.detach(|| self.desk.lend(GLANCE, attempt));
+            match done.transpose().map_err(|e| exception(py, &e)).map(Option::flatten) {
+                Ok(Some(done)) => return Ok(done),
+                Ok(None) => py.check_signals()?,
+                Err(e) => return self.raised.instead_of(Err(e)),
+            }
+        }
     }
 
     /// Work that may take seconds, or that calls Python functions.
     fn long<T: Send + 'static>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&mut run::Session, &Wanted) -> batchquad::Result<T> + Send + 'static,
+        work: impl FnOnce(&mut run::Session, &Interrupt) -> batchquad::Result<T> + Send + 'static,
     ) -> PyResult<T> {
-        let inner = Arc::clone(&self.inner);
-        let broken = || Error::Numerical { what: "study".into(), reason: "it broke off earlier".into() };
-        let done = interruptible(py, move |wanted| {
-            let mut session = lock(&inner).ok_or_else(broken)?;
-            work(&mut session, wanted)
+        let desk = Arc::clone(&self.desk);
+        let done = on_thread(py, move |interrupt| {
+            let mut work = Some(work);
+            loop {
+                let attempt = |session: &mut run::Session| {
+                    work.take().map(|work| pooled(interrupt, || work(session, interrupt))).transpose()
+                };
+                if let Some(done) = desk.lend(PAUSE, attempt).transpose()?.flatten() {
+                    return Ok(done);
+                }
+                if interrupt.is_raised() {
+                    return Err(Error::Interrupted);
+                }
+            }
         });
         self.raised.instead_of(done)
     }
 }
 
-/// `None` after a panic while it was held.
-fn lock(inner: &Mutex<run::Session>) -> Option<MutexGuard<'_, run::Session>> {
-    inner.lock().ok()
-}
+/// How often who waits for the session looks whether he still wants it.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// `text` without what could move a terminal's cursor or disguise its contents.
 #[pyfunction]
@@ -401,7 +439,7 @@ fn remark(replay: &Replay) -> Option<String> {
     let torn = replay.torn.as_ref()?;
     let kept = torn.kept.as_ref().map(|path| format!(", kept aside in {}", path.display())).unwrap_or_default();
     Some(format!(
-        "the store ended in the middle of a record ({} bytes{kept}); nothing that counted is lost",
+        "the store ended in the middle of a record ({} bytes{kept}), which nobody had been told of",
         torn.bytes
     ))
 }

@@ -1,14 +1,14 @@
 //! Long work: without the interpreter's lock, on a thread that an interrupt leaves behind.
 
 use std::{
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use batchquad::{Error, Result};
+use batchquad::{
+    Error, Result,
+    interrupt::{Interrupt, heeding},
+};
 use crossbeam_channel::{RecvTimeoutError, bounded};
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -16,31 +16,31 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use crate::errors::{exception, fault};
 
 /// How often signals are looked for: an interrupt is heeded within this.
-const GLANCE: Duration = Duration::from_millis(50);
+pub(crate) const GLANCE: Duration = Duration::from_millis(50);
 
-/// Whether somebody still waits for the work.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Wanted(Arc<AtomicBool>);
-
-impl Wanted {
-    /// Whether the one who waited was interrupted.
-    pub(crate) fn given_up(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
-/// Runs `work` and waits for it without the interpreter's lock; a signal (Ctrl-C) ends the waiting at once.
-///
-/// The work itself goes on to its end, unheeded, and should look at [`Wanted`] before it changes anything.
+/// Computes with the library's threads; a signal (Ctrl-C) ends the waiting at once, and the work at its next step.
 pub(crate) fn interruptible<T: Send + 'static>(
     py: Python<'_>,
-    work: impl FnOnce(&Wanted) -> Result<T> + Send + 'static,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> PyResult<T> {
-    let wanted = Wanted::default();
+    on_thread(py, move |interrupt| pooled(interrupt, work))
+}
+
+/// Runs `work` on a thread of its own and waits for it without the interpreter's lock; a signal (Ctrl-C) ends the waiting at
+/// once and raises the interrupt.
+///
+/// Whoever waits for a lock does it here and computes with [`pooled`] once he has it. Inside the pool nobody may wait for
+/// anybody: a thread of the pool that waits for a part of its work takes on other work meanwhile, and if that waited for a lock
+/// that the first work holds, both would wait for ever.
+pub(crate) fn on_thread<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce(&Interrupt) -> Result<T> + Send + 'static,
+) -> PyResult<T> {
+    let interrupt = Interrupt::default();
     let (send, receive) = bounded(1);
-    let seen = wanted.clone();
+    let heeded = interrupt.clone();
     let body = move || {
-        let result = pool().and_then(|pool| pool.install(|| work(&seen)));
+        let result = work(&heeded);
         // Nobody receives it after an interrupt.
         let _ = send.send(result);
     };
@@ -51,12 +51,15 @@ pub(crate) fn interruptible<T: Send + 'static>(
     loop {
         match py.detach(|| receive.recv_timeout(GLANCE)) {
             Ok(result) => return result.map_err(|e| exception(py, &e)),
-            Err(RecvTimeoutError::Timeout) => {
-                py.check_signals().inspect_err(|_| wanted.0.store(true, Ordering::SeqCst))?
-            }
+            Err(RecvTimeoutError::Timeout) => py.check_signals().inspect_err(|_| interrupt.raise())?,
             Err(RecvTimeoutError::Disconnected) => return Err(fault("a panic")),
         }
     }
+}
+
+/// Computes with the library's threads, until it is interrupted. `work` must not wait for a lock.
+pub(crate) fn pooled<T: Send>(interrupt: &Interrupt, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    pool()?.install(|| heeding(interrupt, work))
 }
 
 /// Threads for the library's parallel loops, anew in every process: threads do not survive a fork, and who waits for them waits for ever.

@@ -106,5 +106,87 @@ def test_choosing_is_interrupted_at_once():
     heeded = time.monotonic() - sent[0]
     assert study.pending() == []
     whole = time.monotonic() - began
-    # The waiting for the lock shows how long the choice took: the interrupt came long before its end.
-    assert heeded < 0.5 * whole, (heeded, whole)
+    # Who asks next need not wait either: the choice itself was given up, which takes many seconds.
+    assert heeded < 1 and whole < 2, (heeded, whole)
+
+
+def busy():
+    """A study that takes seconds to choose its next batch."""
+    points = np.random.default_rng(0).normal(size=(600, 6))
+    study = bq.Study({f"x{i}": bq.Normal(0, 1) for i in range(6)}, max_evaluations=5000)
+    study.import_evaluations(points, -np.sum(points**2, axis=1))
+    return study
+
+
+@pytest.mark.parametrize("after", [0.2, 0.7, 1.5])
+def test_a_study_answers_after_an_interrupt(after):
+    """Whoever waits for the study must not be taken on by the thread that has it."""
+    study = busy()
+    began = time.monotonic()
+    interrupt_when(lambda: time.monotonic() - began > after)
+    with pytest.raises(KeyboardInterrupt):
+        for _ in range(100):
+            study.ask(8)
+    asked = time.monotonic()
+    names = study.names
+    assert len(names) == 6 and time.monotonic() - asked < 5
+    study.close()
+
+
+def test_waiting_for_a_busy_study_can_be_interrupted():
+    study = busy()
+
+    def choose():
+        with pytest.raises(bq.InvalidInput, match="closed"):
+            study.ask(24)
+
+    chooses = threading.Thread(target=choose, daemon=True)
+    chooses.start()
+    time.sleep(0.5)
+    began = time.monotonic()
+    sent = interrupt_when(lambda: time.monotonic() - began > 0.5)
+    with pytest.raises(KeyboardInterrupt):
+        for _ in range(1000):
+            study.pending()
+            study.estimate()
+    assert time.monotonic() - sent[0] < 1
+    study.close()
+    chooses.join(120)
+    assert not chooses.is_alive()
+
+
+def test_many_threads_ask_one_study():
+    study, found, errors = busy(), [], []
+
+    def ask():
+        try:
+            found.extend(job.id for job in study.ask(2))
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=ask, daemon=True) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(180)
+    assert not any(thread.is_alive() for thread in threads) and not errors
+    assert sorted(found) == list(range(12))
+
+
+def test_one_study_is_run_once_at_a_time():
+    study = bq.Study(prior(), max_evaluations=16)
+    inside, leave, results = threading.Event(), threading.Event(), []
+
+    def waits(theta):
+        inside.set()
+        leave.wait(60)
+        return gaussian(theta)
+
+    first = threading.Thread(target=lambda: results.append(study.run(waits)), daemon=True)
+    first.start()
+    assert inside.wait(60)
+    with pytest.raises(bq.InvalidInput, match="run in another thread"):
+        study.run(gaussian)
+    leave.set()
+    first.join(120)
+    assert results and study.run(gaussian).log_z == results[0].log_z

@@ -1,9 +1,12 @@
 //! The program `batchquad`: evidences of models whose likelihood is a command in any language.
 
+#![forbid(unsafe_code)]
+
 mod cli;
 mod commands;
 mod evaluations;
 mod exit;
+mod machine;
 mod output;
 mod page;
 mod problem;
@@ -22,7 +25,10 @@ use clap::Parser;
 use crate::{cli::Cli, exit::Exit};
 
 fn main() -> ExitCode {
-    let exit = commands::run(Cli::parse().command).unwrap_or_else(|error| {
+    let command = Cli::parse().command;
+    machine::outlive_limits();
+    let _threads = machine::threads();
+    let exit = machine::require_memory().and_then(|()| commands::run(command)).unwrap_or_else(|error| {
         if exit::is_broken_pipe(&error) {
             return Exit::Done;
         }

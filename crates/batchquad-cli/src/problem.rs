@@ -55,7 +55,10 @@ impl Problem {
             Some(Value::Array(list)) if !list.is_empty() => {
                 let read = |(i, value)| parameter(&format!("parameter[{i}]"), value);
                 let list = list.iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
-                Parameters::new(list).map_err(|e| BadInput(format!("parameter: {e}")))?
+                let parameters = Parameters::new(list);
+                parameters
+                    .and_then(|parameters| parameters.require_free_names().map(|()| parameters))
+                    .map_err(|e| BadInput(format!("parameter: {e}")))?
             }
             Some(Value::Table(_)) => {
                 return Err(BadInput("parameter: found one table, expected [[parameter]] with two brackets".into()));
@@ -105,9 +108,12 @@ impl Problem {
     }
 }
 
+/// What the names of stores end in.
+pub const STORE_EXTENSION: &str = "batchquad";
+
 /// Where the store of a problem is unless somebody says otherwise.
 pub fn default_store(problem: &Path) -> PathBuf {
-    problem.with_extension("batchquad")
+    problem.with_extension(STORE_EXTENSION)
 }
 
 /// One `[[parameter]]`.

@@ -61,7 +61,7 @@ pub fn command(ledger: &Ledger) -> Option<Vec<String>> {
 /// How a run stands in one word, and who writes to it. The rules that look at the belief need a fit; `result` does that.
 pub fn state(engine: &Engine, dir: &Path) -> (&'static str, Option<Holder>) {
     let ledger = engine.ledger();
-    let writer = Holder::of(dir).filter(|holder| holder.is_alive() != Some(false));
+    let writer = Holder::at_work(dir);
     let asked = ledger.entries().len() + ledger.imported().len();
     let used_up = ledger.pending().next().is_none() && asked >= engine.settings().max_evaluations;
     let word = match (&writer, aborted(engine)) {
@@ -77,7 +77,7 @@ fn tell_torn(replay: &Replay) {
     if let Some(torn) = &replay.torn {
         let kept = torn.kept.as_ref().map(|path| format!(", kept aside in {}", path.display())).unwrap_or_default();
         note(&format!(
-            "the store ended in the middle of a record ({} bytes{kept}); nothing that counted is lost",
+            "the store ended in the middle of a record ({} bytes{kept}), which nobody had been told of",
             torn.bytes
         ));
     }

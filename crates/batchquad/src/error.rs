@@ -154,6 +154,9 @@ pub enum Error {
         /// Why the earlier write failed.
         reason: String,
     },
+    /// Somebody asked to stop while this was being worked out ([`crate::interrupt`]).
+    #[error("interrupted before it was worked out")]
+    Interrupted,
     /// An answer to a job that was never asked.
     #[error("job {id} is unknown, expected the id of a job that was asked")]
     UnknownJob {

@@ -27,11 +27,14 @@
 //! # Ok::<(), batchquad::Error>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 pub mod belief;
 pub mod choose;
 mod error;
 pub mod evaluate;
 pub mod infer;
+pub mod interrupt;
 pub mod journal;
 pub mod numeric;
 mod points;

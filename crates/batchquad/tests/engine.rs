@@ -14,9 +14,10 @@ use batchquad::{
     choose::BatchRule,
     evaluate::{Evaluator, Finished, Interrupt, ThreadEvaluator},
     integrate,
+    interrupt::heeding,
     journal::{Event, Ledger, LogValue, Row, Told},
     prior::Distribution,
-    run::{KnownKernel, Memory, OnFailure, Progress, Record, Reference, Run, Schedule, Status, Stop, rounds},
+    run::{KnownKernel, Memory, OnFailure, Progress, Record, Reference, Run, Schedule, Status, Stop, honest, rounds},
     types::{FailureKind, Job, JobId, Outcome},
 };
 
@@ -463,4 +464,23 @@ fn a_likelihood_that_only_fails_is_given_up() {
     assert!(integrate(fails, prior, config).is_err());
     // The initial design of one dimension, which is one batch.
     assert_eq!(calls.load(Ordering::Relaxed), 8);
+}
+
+#[test]
+fn an_interrupt_during_the_last_estimate_is_no_failure() {
+    let mut engine = Engine::new(prior(1), Settings::default(), 1).unwrap();
+    let asked = engine.ask(8).unwrap();
+    engine.apply(&Event::Asked(asked.clone())).unwrap();
+    for job in &asked.jobs {
+        engine.apply(&Event::Told(Told::new(job.id, Outcome::Value(-job.theta[0] * job.theta[0])))).unwrap();
+    }
+    let budget = || Stop { status: Status::Budget, reason: "enough".into() };
+    let interrupt = Interrupt::default();
+    interrupt.raise();
+    heeding(&interrupt, || {
+        assert_eq!(honest(&engine, budget()).status, Status::Interrupted);
+        assert!(engine.ask(1).is_err() && engine.known().is_none());
+    });
+    assert_eq!(honest(&engine, budget()), budget(), "it goes on where it was");
+    heeding(&interrupt, || assert_eq!(honest(&engine, budget()), budget(), "what is known stays known"));
 }

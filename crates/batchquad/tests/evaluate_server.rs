@@ -12,7 +12,8 @@ use batchquad::evaluate::{CommandEvaluator, CommandSpec, Evaluator, Finished, Mo
 use batchquad::types::{FailureKind, Outcome};
 use evaluate_common::*;
 
-/// A Python server that runs `body` for every question `q` with parameter `a`, after noting its start in `starts`.
+/// A Python server that runs `body` for every question `q` with parameter `a`, after noting its start in `starts`. `reply` gives a
+/// whole answer, `say` prints a line.
 fn server(dir: &Path, body: &str) -> CommandSpec {
     let script = format!(
         "import json, os, signal, sys, time
@@ -20,6 +21,8 @@ open('starts', 'a').write(str(os.getpid()) + '\\n')
 def say(line):
     sys.stdout.write(line + '\\n')
     sys.stdout.flush()
+def reply(value):
+    say(json.dumps({{'id': q['id'], 'log_likelihood': value}}))
 for line in sys.stdin:
     q = json.loads(line)
     a = q['parameters']['a']
@@ -44,7 +47,7 @@ fn ask(evaluator: &mut CommandEvaluator, id: u64, a: f64) -> Finished {
 #[test]
 fn one_process_answers_many_questions_in_every_form() {
     let dir = tempfile::tempdir().unwrap();
-    let body = "say([str(a), json.dumps({'log_likelihood': a}), json.dumps({'id': q['id'], 'log_likelihood': a, 'x': []})][q['id'] % 3])";
+    let body = "if q['id'] % 2: reply(a)\nelse: say(json.dumps({'x': [], 'log_likelihood': a, 'id': q['id']}))";
     let mut evaluator = CommandEvaluator::new(server(dir.path(), body), &["a"], 1).unwrap();
     for id in 0..60 {
         let a = 0.1 + id as f64 / 3.0;
@@ -58,7 +61,7 @@ fn one_process_answers_many_questions_in_every_form() {
 fn every_worker_has_its_own() {
     let dir = tempfile::tempdir().unwrap();
     // The first question of each waits until both were started.
-    let body = "while len(open('starts').readlines()) < 2: time.sleep(0.01)\nsay(str(os.getpid()))";
+    let body = "while len(open('starts').readlines()) < 2: time.sleep(0.01)\nreply(os.getpid())";
     let mut evaluator = CommandEvaluator::new(server(dir.path(), body), &["a"], 2).unwrap();
     for id in 0..20 {
         evaluator.submit(job(id, &[0.0])).unwrap();
@@ -76,8 +79,7 @@ fn every_worker_has_its_own() {
 #[test]
 fn failures_in_good_form_do_not_cost_the_server() {
     let dir = tempfile::tempdir().unwrap();
-    let body =
-        "say({0: 'nan', 1: '{\"log_likelihood\": Infinity}', 2: '-inf', 3: '{\"failed\": \"no root\"}'}[q['id']])";
+    let body = "say({0: '{\"id\": 0, \"log_likelihood\": NaN}', 1: '{\"id\": 1, \"log_likelihood\": Infinity}', 2: '{\"id\": 2, \"log_likelihood\": \"-inf\"}', 3: '{\"id\": 3, \"failed\": \"no root\"}'}[q['id']])";
     let mut evaluator = CommandEvaluator::new(server(dir.path(), body), &["a"], 1).unwrap();
     assert_failed(&ask(&mut evaluator, 0, 1.25), FailureKind::Nan, "[1.25]");
     assert_failed(&ask(&mut evaluator, 1, 1.25), FailureKind::Nan, "[1.25]");
@@ -91,7 +93,7 @@ fn a_server_that_dies_is_restarted_and_its_job_retried() {
     let dir = tempfile::tempdir().unwrap();
     let body = "if a == 1.0 and len(open('starts').readlines()) < 3: os.kill(os.getpid(), signal.SIGKILL)
 if a == 2.0: sys.exit('out of licences')
-say(str(a))";
+reply(a)";
     let mut evaluator = CommandEvaluator::new(server(dir.path(), body), &["a"], 1).unwrap();
     assert_eq!(ask(&mut evaluator, 0, 0.5).outcome, Outcome::Value(0.5));
     let finished = ask(&mut evaluator, 1, 1.0);
@@ -105,7 +107,7 @@ say(str(a))";
 #[test]
 fn a_death_between_jobs_costs_no_attempt() {
     let dir = tempfile::tempdir().unwrap();
-    let mut evaluator = CommandEvaluator::new(server(dir.path(), "say(str(a))\nsys.exit(0)"), &["a"], 1).unwrap();
+    let mut evaluator = CommandEvaluator::new(server(dir.path(), "reply(a)\nsys.exit(0)"), &["a"], 1).unwrap();
     for id in 0..3 {
         let finished = ask(&mut evaluator, id, 1.0);
         assert_eq!((finished.outcome, finished.attempts), (Outcome::Value(1.0), 1));
@@ -117,7 +119,7 @@ fn a_death_between_jobs_costs_no_attempt() {
 #[test]
 fn points_that_crash_a_working_server_are_never_an_error_of_the_run() {
     let dir = tempfile::tempdir().unwrap();
-    let body = "if a > 0: os._exit(9)\nsay(str(a))";
+    let body = "if a > 0: os._exit(9)\nreply(a)";
     let spec = CommandSpec { retries: 0, ..server(dir.path(), body) };
     let mut evaluator = CommandEvaluator::new(spec, &["a"], 1).unwrap();
     assert_eq!(ask(&mut evaluator, 0, 0.0).outcome, Outcome::Value(0.0));
@@ -152,7 +154,7 @@ fn a_hang_is_ended_with_its_descendants_and_the_server_restarted() {
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if os.fork() == 0: open('starts', 'a').write(str(os.getpid()) + '\\n')
     time.sleep(1000)
-say(str(a))";
+reply(a)";
     let spec = CommandSpec { timeout: Some(Duration::from_secs(3)), retries: 0, ..server(dir.path(), body) };
     let mut evaluator = CommandEvaluator::new(spec, &["a"], 1).unwrap();
     assert_eq!(ask(&mut evaluator, 0, 0.0).outcome, Outcome::Value(0.0));
@@ -171,19 +173,33 @@ fn a_stream_that_cannot_be_trusted_costs_the_server() {
     for (line, words) in [
         ("say('Traceback')", "\"Traceback\""),
         ("say('')", "answer is \"\""),
-        ("say('1\\n2')", "more than one line"),
+        ("say('1')", "without an id"),
+        ("say(json.dumps({'log_likelihood': a}))", "without an id"),
         ("say(json.dumps({'id': 77, 'log_likelihood': 1}))", "job 77, expected job 1"),
         ("sys.stdout.buffer.write(b'\\xff\\n'); sys.stdout.flush()", "\\xff"),
         ("say('x' * 3000000)", "more than 1048576 bytes"),
     ] {
         let dir = tempfile::tempdir().unwrap();
-        let body = format!("if a == 1.0: {line}\nelse: say(str(a))");
+        let body = format!("if a == 1.0: {line}\nelse: reply(a)");
         let mut evaluator = CommandEvaluator::new(server(dir.path(), &body), &["a"], 1).unwrap();
         let finished = ask(&mut evaluator, 1, 1.0);
         assert_failed(&finished, FailureKind::Parse, words);
         assert_eq!(finished.attempts, 1);
         assert_eq!(ask(&mut evaluator, 2, 2.0).outcome, Outcome::Value(2.0));
         assert_eq!(starts(dir.path()).len(), 2, "{line}");
+    }
+}
+
+#[test]
+fn no_stray_line_is_taken_for_the_next_answer() {
+    // Every answer is followed, at once or a moment later, by one that nobody asked for; none names its job.
+    for pause in ["0", "0.002", "0.02"] {
+        let dir = tempfile::tempdir().unwrap();
+        let body = format!("say(str(a))\ntime.sleep({pause})\nsay('-99')");
+        let mut evaluator = CommandEvaluator::new(server(dir.path(), &body), &["a"], 1).unwrap();
+        for id in 0..14 {
+            assert_failed(&ask(&mut evaluator, id, 1.0), FailureKind::Parse, "without an id");
+        }
     }
 }
 
@@ -203,7 +219,7 @@ say(json.dumps({'id': q['id'], 'log_likelihood': -99}))";
 #[test]
 fn an_unasked_line_between_questions_costs_the_server_and_no_job() {
     let dir = tempfile::tempdir().unwrap();
-    let body = "say(str(a))\nif a == 1.0:\n    time.sleep(0.2)\n    say('-99')\n    open('said', 'w')";
+    let body = "reply(a)\nif a == 1.0:\n    time.sleep(0.2)\n    say('-99')\n    open('said', 'w')";
     let mut evaluator = CommandEvaluator::new(server(dir.path(), body), &["a"], 1).unwrap();
     assert_eq!(ask(&mut evaluator, 0, 1.0).outcome, Outcome::Value(1.0));
     eventually("the line was printed", || dir.path().join("said").exists());
@@ -218,7 +234,7 @@ fn chatter_on_standard_error_never_blocks() {
     // Far more than a pipe holds: before the answer, after it, and while idle.
     let body = "sys.stderr.write('x' * 1000000 + 'before')
 sys.stderr.flush()
-say(str(a))
+reply(a)
 sys.stderr.write('y' * 1000000)
 open('idle', 'a').write('x\\n')";
     let mut evaluator = CommandEvaluator::new(server(dir.path(), body), &["a"], 1).unwrap();
@@ -235,7 +251,7 @@ open('idle', 'a').write('x\\n')";
 #[test]
 fn servers_are_told_by_the_end_of_input_and_leave_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let mut spec = server(dir.path(), "say(str(a))");
+    let mut spec = server(dir.path(), "reply(a)");
     spec.grace = LONG;
     spec.command[2].push_str("open('goodbye', 'w')\n");
     let mut evaluator = CommandEvaluator::new(spec, &["a"], 1).unwrap();
@@ -250,7 +266,7 @@ fn servers_are_told_by_the_end_of_input_and_leave_nothing() {
 fn stubborn_servers_are_ended_by_drop_and_by_interrupt() {
     for interrupt in [false, true] {
         let dir = tempfile::tempdir().unwrap();
-        let body = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nif a == 1.0: time.sleep(1000)\nsay(str(a))";
+        let body = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nif a == 1.0: time.sleep(1000)\nreply(a)";
         let mut spec = server(dir.path(), body);
         spec.command[2].push_str("while True: time.sleep(1000)\n");
         let mut evaluator = CommandEvaluator::new(spec, &["a"], 2).unwrap();
@@ -273,7 +289,7 @@ fn stubborn_servers_are_ended_by_drop_and_by_interrupt() {
 #[test]
 fn a_server_that_closes_its_output_is_lost() {
     let dir = tempfile::tempdir().unwrap();
-    let body = "if a == 1.0:\n    os.close(1)\n    time.sleep(1000)\nsay(str(a))";
+    let body = "if a == 1.0:\n    os.close(1)\n    time.sleep(1000)\nreply(a)";
     let spec = CommandSpec { retries: 0, ..server(dir.path(), body) };
     let mut evaluator = CommandEvaluator::new(spec, &["a"], 1).unwrap();
     assert_failed(&ask(&mut evaluator, 0, 1.0), FailureKind::LostWorker, "before it answered");

@@ -299,7 +299,7 @@ proptest! {
                 prop_assert!(!distribution.log_density(mapped).is_nan());
                 prop_assert!(!distribution.log_density(theta).is_nan());
                 match distribution.to_latent(theta) {
-                    Ok(latent) => prop_assert!(latent.is_finite() && theta > low && theta < high),
+                    Ok(latent) => prop_assert!(latent.is_finite() && theta >= low && theta <= high),
                     Err(Error::OutsideSupport { .. }) => prop_assert!(!(theta > low && theta < high)),
                     Err(error) => prop_assert!(matches!(error, Error::Numerical { .. }), "{error:?}"),
                 }
@@ -483,4 +483,19 @@ fn unit_cube_maps_are_checked() {
         assert!((found - expected).abs() < 1e-14);
     }
     assert!(matches!(prior.to_latent(&[5.0]), Err(Error::OutsideSupport { .. })));
+}
+
+#[test]
+fn the_ends_of_a_support_are_its_neighbours_inside() {
+    for (family, low, high) in [
+        (Distribution::uniform(-5.0, 5.0).unwrap(), -5.0, 5.0),
+        (Distribution::uniform(0.0, 1e-300).unwrap(), 0.0, 1e-300),
+        (Distribution::log_uniform(1e-3, 10.0).unwrap(), 1e-3, 10.0),
+    ] {
+        for (end, sign) in [(low, -1.0), (high, 1.0)] {
+            let u = family.to_latent(end).unwrap();
+            assert!(u * sign > 5.0 && u.is_finite(), "{family:?} at {end}: {u}");
+        }
+        assert!(family.to_latent(low - 1.0).is_err() && family.to_latent(high + 1.0).is_err());
+    }
 }

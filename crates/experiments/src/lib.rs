@@ -1,6 +1,8 @@
 //! The experiments behind batchquad's defaults and claims: problems with known answers, runs that can be repeated to the bit, and
 //! tables and figures made of them.
 
+#![forbid(unsafe_code)]
+
 pub mod ablation;
 pub mod arms;
 pub mod branin;

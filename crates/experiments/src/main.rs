@@ -1,5 +1,7 @@
 //! `cargo run --release -p experiments -- NAME [--runs R] [--seed S] [--out DIR] [--threads T]`.
 
+#![forbid(unsafe_code)]
+
 use std::{path::PathBuf, process::ExitCode, time::Instant};
 
 use anyhow::{Context, Result};

@@ -19,6 +19,8 @@
 //! assert!(svg.starts_with("<svg") && svg.contains("log Z (nats)"));
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod axis;
 mod chart;
 mod contour;

@@ -26,11 +26,18 @@ fn step(span: f64, wanted: usize, rounds: &[f64]) -> f64 {
     rounds.iter().map(|m| m * power).find(|s| *s >= rough * (1.0 - 1e-9)).unwrap_or(10.0 * power)
 }
 
+/// More ticks than any axis has.
+const MOST: f64 = 1000.0;
+
 fn spaced(low: f64, high: f64, step: f64) -> Vec<Tick> {
     // Rounding may put an end that is a round number a hair outside.
     let slack = 1e-9 * (high - low);
     let (first, last) = (((low - slack) / step).ceil(), ((high + slack) / step).floor());
-    let mut at: Vec<f64> = (0..=(last - first).max(0.0) as usize).map(|i| (first + i as f64) * step).collect();
+    // At the ends of what a number can be there is no round step: a range of 10³⁰⁸, or of the smallest numbers.
+    let mut at: Vec<f64> = match last - first {
+        steps if steps <= MOST => (0..=steps.max(0.0) as usize).map(|i| (first + i as f64) * step).collect(),
+        _ => vec![low, high],
+    };
     at.retain(|t| *t >= low - slack && *t <= high + slack);
     at.dedup_by(|b, a| *b <= *a);
     let texts = labels(&at, step);
@@ -39,7 +46,9 @@ fn spaced(low: f64, high: f64, step: f64) -> Vec<Tick> {
 
 /// Powers of ten in `[low, high]` with minor ticks between them; within less than two decades, multiples of them are labelled.
 pub(crate) fn logarithmic(low: f64, high: f64, wanted: usize) -> Vec<Tick> {
-    let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
+    // No number has another power of ten.
+    let power = |v: f64| v.clamp(-330.0, 310.0) as i32;
+    let (first, last) = (power(low.log10().floor()), power(high.log10().ceil()));
     let inside = |v: f64| v >= low * (1.0 - 1e-9) && v <= high * (1.0 + 1e-9);
     let decades: Vec<i32> = (first..=last).filter(|k| inside(10f64.powi(*k))).collect();
     if decades.len() < 2 {
@@ -99,6 +108,22 @@ mod tests {
             let texts: Vec<_> = linear(low, high, 5).into_iter().map(|t| t.label).collect();
             assert!(texts.len() >= 2 && texts.windows(2).all(|w| w[0] != w[1]), "{texts:?}");
         }
+    }
+
+    #[test]
+    fn ranges_at_the_ends_of_what_a_number_can_be_have_few_ticks() {
+        let ends = [-f64::MAX, -1e308, -1.0, 0.0, 5e-324, 1e-320, 1.0, 1e300, 1e308, f64::MAX];
+        for (i, low) in ends.into_iter().enumerate() {
+            for high in &ends[i + 1..] {
+                for n in [1, 5, 12] {
+                    assert!(linear(low, *high, n).len() <= 20 && whole(low, *high, n).len() <= 20, "{low} {high}");
+                }
+                if low > 0.0 {
+                    assert!(logarithmic(low, *high, 6).len() <= 10_000);
+                }
+            }
+        }
+        assert!(logarithmic(0.0, 1.0, 6).len() <= 10_000 && logarithmic(0.0, f64::INFINITY, 6).len() <= 10_000);
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub fn check(path: &Path) -> Result<Exit> {
     let theta = problem.prior.to_theta(&vec![0.0; problem.prior.dim()])?;
     let mut evaluator =
         CommandEvaluator::new(spec, problem.prior.names(), 1).map_err(|e| within("likelihood", e).of(path))?;
-    let signals = Signals::listen(evaluator.interrupt())?;
+    let signals = Signals::listen(evaluator.interrupt(), || {})?;
     evaluator.submit(Job { id, theta: theta.clone(), seed: job_seed(problem.seed.unwrap_or(0), id) })?;
     let finished = loop {
         if signals.arrived() {

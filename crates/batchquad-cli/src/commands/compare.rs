@@ -65,7 +65,7 @@ pub fn compare(stores: &[PathBuf], json: bool, html: Option<&Path>) -> Result<Ex
                 trust: &model.trust,
             })
             .collect();
-        page::save(&page::compare(&compared)?, file)?;
+        page::save(&page::compare(&compared)?, file, page::Named::ByUser)?;
         if file.as_os_str() != "-" {
             note(&format!("wrote {}", file.display()));
         }

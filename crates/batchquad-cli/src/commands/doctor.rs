@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use batchquad::{
     Error,
-    journal::{Salvage, inspect, salvage},
+    journal::{Holder, Salvage, inspect, salvage},
 };
 
 use crate::{
@@ -34,10 +34,9 @@ pub fn doctor(store: &Path, repair: Option<&Path>) -> Result<Exit> {
     rows.extend(found.torn.iter().map(|path| ("kept aside", path.display().to_string())));
     rows.extend(found.exposed.iter().map(|path| ("readable by others", path.display().to_string())));
     if let Some(holder) = &found.holder {
-        let state = match holder.is_alive() {
-            Some(true) => "is writing",
-            Some(false) => "was killed while writing; nothing to do",
-            None => "may be writing",
+        let state = match Holder::at_work(store) {
+            Some(_) => "is writing",
+            None => "was killed while writing; nothing to do",
         };
         rows.push(("writer", format!("process {} on {} {state}", holder.pid, holder.host)));
     }

@@ -5,8 +5,9 @@ use std::path::Path;
 use anyhow::Result;
 use batchquad::{
     Prior,
+    evaluate::number,
     journal::{Event, LogValue, Row},
-    run::Session,
+    run::{MOST_NODES, Session},
 };
 
 use crate::{
@@ -29,6 +30,12 @@ pub fn record(session: &mut Session, rows: Vec<Row>) -> Result<Exit> {
     session.keep(&Event::Imported { rows })?;
     let new = session.engine.ledger().imported().len() - before;
     note(&format!("imported {new} evaluations, {} were known already", given - new));
+    let all = session.engine.ledger().imported().len();
+    if all > MOST_NODES {
+        note(&format!(
+            "{all} are more than can be worked with: a belief rests on at most {MOST_NODES} of them, chosen to cover the posterior"
+        ));
+    }
     Ok(Exit::Done)
 }
 
@@ -48,22 +55,26 @@ pub fn read(path: &Path, prior: &Prior) -> Result<Vec<Row>> {
         })
     };
     let columns = prior.names().iter().map(|name| column(name)).collect::<Result<Vec<_>, _>>()?;
+    if prior.names().iter().any(|name| name == VALUE) {
+        return Err(bad(format!("a parameter is called {VALUE:?} too: which column is which cannot be told")).into());
+    }
     let value = column(VALUE)?;
     let mut rows = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|e| bad(e.to_string()))?;
         let line = record.position().map_or(0, csv::Position::line);
-        let number = |k: usize| {
+        let cell = |k: usize| {
             let text = record.get(k).unwrap_or("");
-            text.parse::<f64>().map_err(|_| bad(format!("line {line}: {} is {text:?}, expected a number", &header[k])))
+            // As from the likelihood itself: what overflows is no number.
+            number(text).ok_or_else(|| bad(format!("line {line}: {} is {text:?}, expected a number", &header[k])))
         };
         // An export of ours has rows without a value: failed or pending.
         if record.get(value).is_some_and(str::is_empty) {
             continue;
         }
-        let theta = columns.iter().map(|&k| number(k)).collect::<Result<Vec<_>, _>>()?;
+        let theta = columns.iter().map(|&k| cell(k)).collect::<Result<Vec<_>, _>>()?;
         prior.to_latent(&theta).map_err(|e| bad(format!("line {line}: {e}")))?;
-        let log_likelihood = LogValue::new(number(value)?).map_err(|e| bad(format!("line {line}: {e}")))?;
+        let log_likelihood = LogValue::new(cell(value)?).map_err(|e| bad(format!("line {line}: {e}")))?;
         rows.push(Row { theta, log_likelihood });
     }
     if rows.is_empty() {

@@ -7,6 +7,9 @@ mod doctor;
 mod draws;
 mod export;
 mod extras;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod fuzz;
 mod import;
 mod new;
 mod report;

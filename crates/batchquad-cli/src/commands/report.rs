@@ -1,6 +1,9 @@
 //! `report`: a page about a run.
 
-use std::{path::Path, process::Command};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use anyhow::Result;
 use batchquad::run::peek_before_damage;
@@ -10,6 +13,7 @@ use crate::{
     exit::{BadInput, Exit},
     output::note,
     page,
+    problem::STORE_EXTENSION,
 };
 
 pub fn report(args: &ReportArgs) -> Result<Exit> {
@@ -18,8 +22,11 @@ pub fn report(args: &ReportArgs) -> Result<Exit> {
     }
     let (engine, replay) = peek_before_damage(&args.store)?;
     let html = page::report(&engine, &replay, &args.store, args.known_log_z)?;
-    let file = args.output.clone().unwrap_or_else(|| args.store.with_extension("html"));
-    page::save(&html, &file)?;
+    let (file, named) = match &args.output {
+        Some(file) => (file.clone(), page::Named::ByUser),
+        None => (page_beside(&args.store), page::Named::ByUs),
+    };
+    page::save(&html, &file, named)?;
     let to_a_file = file.as_os_str() != "-";
     if to_a_file {
         note(&format!("wrote {}", file.display()));
@@ -32,6 +39,19 @@ pub fn report(args: &ReportArgs) -> Result<Exit> {
         return Ok(Exit::Damaged);
     }
     Ok(Exit::Done)
+}
+
+/// Where the page of a store goes: the extension of a store is left out, and nothing else, because `model.1` and `model.2` are
+/// two names.
+fn page_beside(store: &Path) -> PathBuf {
+    if store.extension().is_some_and(|extension| extension == STORE_EXTENSION) {
+        return store.with_extension("html");
+    }
+    // "." and ".." have no name of their own.
+    let store = if store.file_name().is_none() { store.canonicalize().unwrap_or(store.into()) } else { store.into() };
+    let mut name = store.file_name().unwrap_or_default().to_owned();
+    name.push(".html");
+    store.with_file_name(name)
 }
 
 /// Shows a file with whatever the system shows pages with.

@@ -5,7 +5,8 @@ use std::{path::Path, time::Duration};
 use anyhow::Result;
 use batchquad::{
     evaluate::{CommandEvaluator, Evaluator},
-    run::{Progress, Run, Session, Status, Stop, aborted},
+    interrupt::heeding,
+    run::{Progress, Report, Run, Session, Status, Stop, aborted},
 };
 
 use crate::{
@@ -19,6 +20,9 @@ use crate::{
     store,
 };
 
+/// With more values than this the report of an interrupted run is brief: whoever interrupts does not want to wait.
+const QUICKLY_REPORTED: usize = 200;
+
 /// How long a step waits before it looks for signals and redraws.
 const PATIENCE: Duration = Duration::from_millis(50);
 
@@ -30,37 +34,56 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
     // Before the store: a mistake in the command should leave nothing behind.
     let mut evaluator = CommandEvaluator::new(spec, problem.prior.names(), workers)
         .map_err(|e| within("likelihood", e).of(&args.problem))?;
-    let signals = Signals::listen(evaluator.interrupt())?;
     let dir = args.store.clone().unwrap_or_else(|| default_store(&args.problem));
-    let mut session = open(&dir, &problem, args)?;
+    let (json, store) = (args.json, dir.clone());
+    let signals = Signals::listen(evaluator.interrupt(), move || say_goodbye(json, &store))?;
+    heeding(signals.computing(), || integrate(&problem, &mut evaluator, &signals, &dir, args))
+}
+
+fn integrate(
+    problem: &Problem,
+    evaluator: &mut CommandEvaluator,
+    signals: &Signals,
+    dir: &Path,
+    args: &RunArgs,
+) -> Result<Exit> {
+    let mut session = open(dir, problem, args)?;
     if aborted(&session.engine).is_some() {
         note("set on_failure to \"exclude\" or \"as-zero\" to go on, or give its value to `batchquad tell`");
     }
     let mut display = Display::new(&session.engine, args.quiet);
-    let mut run = Run::new(&mut session.engine, &mut evaluator, session.record.as_mut())?;
-    let stop = drive(&mut run, &signals, &mut display);
+    let mut run = Run::new(&mut session.engine, evaluator, session.record.as_mut())?;
+    let stop = drive(&mut run, signals, &mut display);
     display.finish();
     let stop = stop?;
     evaluator.shutdown();
-    finish(&mut session, &stop, &dir, args)
+    finish(&mut session, &stop, dir, args)
 }
 
 /// The store of the problem: the one that is there, or a new one.
 fn open(dir: &Path, problem: &Problem, args: &RunArgs) -> Result<Session> {
     if batchquad::journal::Store::exists(dir) {
-        let session = store::resume(dir, problem)?;
-        if !args.quiet {
-            let done = session.engine.ledger().entries().filter(|e| !e.is_pending()).count();
-            note(&format!("resuming {} with {done} evaluations", dir.display()));
-        }
-        return Ok(session);
+        return resume(dir, problem, args);
     }
     if args.resume {
         return Err(
             BadInput(format!("there is no store at {}, expected one because of --resume", dir.display())).into()
         );
     }
-    store::create(dir, problem)
+    match store::create(dir, problem) {
+        // Somebody else has made it since we looked: it is his, or free again.
+        Err(e) if matches!(e.downcast_ref(), Some(batchquad::Error::StoreExists { .. })) => resume(dir, problem, args),
+        created => created,
+    }
+}
+
+fn resume(dir: &Path, problem: &Problem, args: &RunArgs) -> Result<Session> {
+    let session = store::resume(dir, problem)?;
+    if !args.quiet {
+        let done = session.engine.ledger().entries().filter(|e| !e.is_pending()).count();
+        note(&format!("resuming {} with {done} evaluations", dir.display()));
+    }
+    Ok(session)
 }
 
 /// Advances the run to its end, or until it is interrupted.
@@ -69,7 +92,7 @@ fn drive(run: &mut Run<'_>, signals: &Signals, display: &mut Display) -> Result<
     loop {
         if signals.arrived() && !interrupted {
             interrupted = true;
-            run.finish_early(Stop { status: Status::Interrupted, reason: "a signal arrived".into() });
+            run.finish_early(by_a_signal());
             run.interrupt();
         }
         match run.advance(PATIENCE) {
@@ -77,7 +100,8 @@ fn drive(run: &mut Run<'_>, signals: &Signals, display: &mut Display) -> Result<
             Ok(_) => {}
             // What an interrupt breaks off is not the run's fault.
             Err(_) if signals.arrived() => {
-                return Ok(Stop { status: Status::Interrupted, reason: "a signal arrived".into() });
+                run.interrupt();
+                return Ok(by_a_signal());
             }
             Err(e) => return Err(e.into()),
         }
@@ -86,7 +110,12 @@ fn drive(run: &mut Run<'_>, signals: &Signals, display: &mut Display) -> Result<
 }
 
 fn finish(session: &mut Session, stop: &Stop, dir: &Path, args: &RunArgs) -> Result<Exit> {
-    let report = report(&session.engine, Some(stop), dir)?.with_posterior(&session.engine);
+    let values = session.engine.ledger().values().count() + session.engine.ledger().imported().len();
+    let report = if stop.status == Status::Interrupted && values > QUICKLY_REPORTED {
+        Report::brief(&session.engine, stop)?.stored_at(dir.display().to_string())
+    } else {
+        report(&session.engine, Some(stop), dir)?.with_posterior(&session.engine)
+    };
     if let Some(trust) = &report.trust
         && let Err(e) = store::remember_end(session, trust)
     {
@@ -98,11 +127,32 @@ fn finish(session: &mut Session, stop: &Stop, dir: &Path, args: &RunArgs) -> Res
         print(&text(&report))?;
     }
     if stop.status == Status::Interrupted {
-        note(&format!("interrupted and resumable: all finished evaluations are kept. Resume with\n  {}", again()));
+        note(&resumable());
     } else if stop.status == Status::Failed && report.log_z.is_none() {
         note(&format!("there is no log Z: {}", stop.reason));
     }
     Ok(Exit::of_stop(stop, session.engine.settings()))
+}
+
+fn resumable() -> String {
+    format!("interrupted and resumable: all finished evaluations are kept. Resume with\n  {}", again())
+}
+
+/// The end of a run that is in the middle of a computation which nobody waits for.
+fn say_goodbye(json: bool, store: &Path) {
+    let stop = by_a_signal();
+    let (status, reason) = (stop.status.as_str(), &stop.reason);
+    let printed = if json {
+        print_json(&serde_json::json!({ "status": status, "reason": reason, "store": store.display().to_string() }))
+    } else {
+        print(&format!("status  {status}: {reason}"))
+    };
+    drop(printed);
+    note(&resumable());
+}
+
+fn by_a_signal() -> Stop {
+    Stop { status: Status::Interrupted, reason: "a signal arrived".into() }
 }
 
 /// This very command, fit to be pasted into a shell.

@@ -2,16 +2,16 @@
 
 use std::{
     fs::File,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read},
     path::Path,
 };
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use batchquad::{
     Error,
     evaluate::{Reply, answer},
     journal::{Applied, Event, Told},
-    run::Session,
+    run::{Session, peek},
     types::{FailureKind, Outcome},
 };
 use serde::Deserialize;
@@ -30,27 +30,40 @@ struct Circumstances {
     worker: Option<String>,
 }
 
+/// The longest line: no answer has more to say.
+const LONGEST: usize = 1 << 20;
+
 pub fn tell(store: &Path, file: Option<&Path>) -> Result<Exit> {
-    let mut input: Box<dyn BufRead> = match file {
+    let mut lines = match file {
         Some(path) => {
             let file = File::open(path).map_err(|e| BadInput(format!("cannot open {}: {e}", path.display())))?;
-            Box::new(BufReader::new(file))
+            let waits = !file.metadata().is_ok_and(|metadata| metadata.is_file());
+            Lines::new(Box::new(file), waits)
         }
-        None => Box::new(std::io::stdin().lock()),
+        None => Lines::new(Box::new(std::io::stdin()), true),
     };
-    let mut session = open(store)?;
+    let mut open_store = Some(open(store)?);
     let (mut number, mut bad, mut counted, mut repeated) = (0_u64, 0_u64, 0_u64, 0_u64);
-    let mut line = Vec::new();
     loop {
-        line.clear();
-        number += 1;
-        if input.read_until(b'\n', &mut line)? == 0 {
-            break;
+        // The store is not held while somebody makes up his mind what to tell.
+        if lines.may_wait() {
+            open_store = None;
         }
+        let Some(line) = lines.next()? else { break };
+        number += 1;
+        let Some(line) = line else {
+            bad += 1;
+            note(&format!("line {number}: it has more than {LONGEST} bytes, expected an answer"));
+            continue;
+        };
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        match take(&mut session, &line) {
+        let session = match &mut open_store {
+            Some(session) => session,
+            None => open_store.insert(open(store).with_context(|| format!("line {number} was not recorded"))?),
+        };
+        match take(session, &line) {
             Ok((_, Applied::Repeated)) => repeated += 1,
             Ok((told, applied)) => {
                 counted += 1;
@@ -64,15 +77,51 @@ pub fn tell(store: &Path, file: Option<&Path>) -> Result<Exit> {
             }
         }
     }
-    let pending = session.engine.ledger().pending().count();
+    drop(open_store);
+    let pending = peek(store)?.0.ledger().pending().count();
     note(&format!(
         "{counted} answers recorded, {repeated} known already, {bad} refused; {pending} evaluations are pending"
     ));
     Ok(if bad > 0 { Exit::BadInput } else { Exit::Done })
 }
 
+/// Lines of bounded length.
+struct Lines {
+    input: BufReader<Box<dyn Read>>,
+    waits: bool,
+}
+
+impl Lines {
+    fn new(input: Box<dyn Read>, waits: bool) -> Self {
+        Self { input: BufReader::new(input), waits }
+    }
+
+    /// Whether the next line may be a long time coming.
+    fn may_wait(&self) -> bool {
+        self.waits && !self.input.buffer().contains(&b'\n')
+    }
+
+    /// The next line; inside, `None` for one that is too long, which is passed over.
+    fn next(&mut self) -> Result<Option<Option<Vec<u8>>>> {
+        let mut line = Vec::new();
+        if self.input.by_ref().take(LONGEST as u64 + 1).read_until(b'\n', &mut line)? == 0 {
+            return Ok(None);
+        }
+        if line.len() <= LONGEST {
+            return Ok(Some(Some(line)));
+        }
+        while line.last() != Some(&b'\n') {
+            line.clear();
+            if self.input.by_ref().take(LONGEST as u64).read_until(b'\n', &mut line)? == 0 {
+                break;
+            }
+        }
+        Ok(Some(None))
+    }
+}
+
 /// Records the answer on a line.
-fn take(session: &mut Session, line: &[u8]) -> batchquad::Result<(Told, Applied)> {
+pub fn take(session: &mut Session, line: &[u8]) -> batchquad::Result<(Told, Applied)> {
     let said = answer(line)?;
     let id = said.id.ok_or_else(|| Error::invalid("id", "missing", "the id of a job, as in {\"id\": 3, …}"))?;
     let theta = session.engine.ledger().entry(id)?.job.theta.clone();

@@ -10,16 +10,16 @@ mod failures;
 mod posterior;
 mod repeat;
 mod report;
+mod save;
 mod table;
 mod timeline;
 mod words;
 
 pub use compare::{Compared, compare};
 pub use report::report;
+pub use save::{Named, save};
 
-use std::{io::Write, path::Path};
-
-use anyhow::{Context, Result};
+use anyhow::Result;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use batchquad_plot::{Figure, STYLESHEET};
 use minijinja::{Environment, UndefinedBehavior, Value, context, value::Serde};
@@ -73,22 +73,4 @@ fn render(template: &str, page: &impl Serialize) -> Result<String> {
 /// What a Content-Security-Policy calls a text.
 fn hash(text: &str) -> String {
     format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(text.as_bytes())))
-}
-
-/// Writes a page to a file, whole or not at all, or to standard output for `-`.
-pub fn save(html: &str, file: &Path) -> Result<()> {
-    if file.as_os_str() == "-" {
-        let mut out = std::io::stdout().lock();
-        out.write_all(html.as_bytes())?;
-        return Ok(out.flush()?);
-    }
-    let name = file.file_name().with_context(|| format!("{} is no file to write to", file.display()))?;
-    let mut unfinished = name.to_owned();
-    unfinished.push(format!(".{}.part", std::process::id()));
-    let unfinished = file.with_file_name(unfinished);
-    let written = std::fs::write(&unfinished, html).and_then(|()| std::fs::rename(&unfinished, file));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&unfinished);
-    }
-    written.with_context(|| format!("cannot write {}", file.display()))
 }

@@ -162,8 +162,9 @@ fn both_schedules_and_server_mode() {
     let server = r#"#!/usr/bin/env python3
 import json, sys
 for line in sys.stdin:
-    p = json.loads(line)["parameters"]
-    print(json.dumps({"log_likelihood": -2 * ((p["x"] - 1) ** 2 + p["y"] ** 2) - 0.4515827052894549}), flush=True)
+    q = json.loads(line)
+    p = q["parameters"]
+    print(json.dumps({"id": q["id"], "log_likelihood": -2 * ((p["x"] - 1) ** 2 + p["y"] ** 2) - 0.4515827052894549}), flush=True)
 "#;
     let place = Place::new(server, "mode = \"server\"", "max_evaluations = 48\nschedule = \"async\"\nworkers = 2");
     let result = place.run(&["run", "problem.toml", "--json", "-q"], 0).json();

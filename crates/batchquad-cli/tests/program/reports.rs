@@ -108,8 +108,9 @@ fn every_surrogate_one_parameter_and_many_have_a_report() {
     let server = r#"#!/usr/bin/env python3
 import json, sys
 for line in sys.stdin:
-    p = json.loads(line)["parameters"]
-    print(json.dumps({"log_likelihood": -sum((v - 0.3) ** 2 for v in p.values())}), flush=True)
+    q = json.loads(line)
+    p = q["parameters"]
+    print(json.dumps({"id": q["id"], "log_likelihood": -sum((v - 0.3) ** 2 for v in p.values())}), flush=True)
 "#;
     for (d, corner) in [(1, false), (7, true)] {
         let place = Place::new(server, "", "");

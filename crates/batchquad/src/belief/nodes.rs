@@ -1,6 +1,8 @@
 //! Nodes that the model cannot tell apart are one node. `MATH.md` §11.
 
-use crate::{error::Result, numeric::log_sum::log_sum_exp, points::Points};
+use std::collections::BTreeMap;
+
+use crate::{error::Result, interrupt::check, numeric::log_sum::log_sum_exp, points::Points};
 
 /// Nodes closer than this, in latent coordinates, are one node.
 ///
@@ -26,23 +28,29 @@ pub struct Nodes {
     pub merged: usize,
     /// How many nodes have values that contradict each other: the likelihood is noisy, or jumps.
     pub contradictory: usize,
+    /// How many nodes are not among these because they would be too many.
+    pub left_out: usize,
 }
 
 impl Nodes {
-    /// Joins what coincides: a node's likelihood is the mean of those told there. Cost: `n²d`.
+    /// Joins what coincides: a node's likelihood is the mean of those told there. Cost: `n(d + log n)`.
     ///
     /// # Errors
     /// [`crate::Error::Length`] and [`crate::Error::NonFinitePoint`] as [`Points::from_rows`].
     pub fn new(rows: &[Vec<f64>], log_values: &[f64]) -> Result<Self> {
         let mut groups: Vec<(usize, Vec<f64>)> = Vec::new();
+        let mut places = Places::default();
         for (i, (row, value)) in rows.iter().zip(log_values).enumerate() {
             let same = |j: usize| {
                 let square: f64 = rows[j].iter().zip(row).map(|(a, b)| (a - b) * (a - b)).sum();
                 square < COINCIDENT * COINCIDENT
             };
-            match groups.iter_mut().find(|(first, _)| same(*first)) {
-                Some((_, values)) => values.push(*value),
-                None => groups.push((i, vec![*value])),
+            match places.near(row).filter(|&g| same(groups[g].0)).min() {
+                Some(group) => groups[group].1.push(*value),
+                None => {
+                    places.add(row, groups.len());
+                    groups.push((i, vec![*value]));
+                }
             }
         }
         let spread = |values: &[f64]| {
@@ -57,7 +65,85 @@ impl Nodes {
             counts: groups.iter().map(|(_, v)| v.len()).collect(),
             merged: rows.len() - groups.len(),
             contradictory: groups.iter().filter(|(_, v)| spread(v)).count(),
+            left_out: 0,
         })
+    }
+
+    /// At most `most` of the nodes, in their order, and how many were left out: beyond a few thousand a belief takes hours and
+    /// tens of gigabytes, and neighbours say what has been said.
+    ///
+    /// Those kept are far from each other where the tempered posterior `p = ℓ^½ N(u; 0, I)` is small and closer where it is
+    /// large: each in turn is the one whose least `(pᵢpⱼ)^(1/d) |uᵢ − uⱼ|²` to those before is greatest (a minimum energy
+    /// design, Joseph et al. 2015). Cost: `n·most·d`.
+    ///
+    /// # Errors
+    /// [`crate::Error::Interrupted`].
+    pub fn thinned(self, most: usize) -> Result<Self> {
+        let n = self.points.len();
+        if n <= most {
+            return Ok(self);
+        }
+        let dim = self.points.dim();
+        let log_prior = |u: &[f64]| u.iter().map(|u| -0.5 * u * u).sum::<f64>();
+        let logs: Vec<f64> = self.points.rows().zip(&self.log_values).map(|(u, l)| 0.5 * l + log_prior(u)).collect();
+        let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        // Far out all are alike, and none is zero: distance still counts.
+        let charge: Vec<f64> = logs.iter().map(|l| ((l - top) / dim as f64).clamp(-300.0, 0.0).exp()).collect();
+        let mut least = vec![f64::INFINITY; n];
+        let mut kept = vec![false; n];
+        let mut next = (0..n).find(|&i| logs[i] == top).unwrap_or(0);
+        for _ in 0..most {
+            check()?;
+            kept[next] = true;
+            let (here, weight) = (self.points.row(next).to_vec(), charge[next]);
+            let mut best = (f64::NEG_INFINITY, next);
+            for (i, row) in self.points.rows().enumerate().filter(|(i, _)| !kept[*i]) {
+                let square: f64 = row.iter().zip(&here).map(|(a, b)| (a - b) * (a - b)).sum();
+                least[i] = least[i].min(weight * charge[i] * square);
+                if least[i] > best.0 {
+                    best = (least[i], i);
+                }
+            }
+            next = best.1;
+        }
+        let rows: Vec<&[f64]> = self.points.rows().zip(&kept).filter(|(_, kept)| **kept).map(|(row, _)| row).collect();
+        Ok(Self {
+            points: Points::from_rows(&rows)?,
+            log_values: chosen(&self.log_values, &kept),
+            log_means: chosen(&self.log_means, &kept),
+            counts: chosen(&self.counts, &kept),
+            left_out: n - most,
+            ..self
+        })
+    }
+}
+
+/// Those of `all` that are kept, in their order.
+fn chosen<T: Copy>(all: &[T], kept: &[bool]) -> Vec<T> {
+    all.iter().zip(kept).filter(|(_, kept)| **kept).map(|(one, _)| *one).collect()
+}
+
+/// Nodes by their projection on a slanted line: those near to each other are near on it.
+#[derive(Default)]
+struct Places(BTreeMap<i64, Vec<usize>>);
+
+impl Places {
+    /// The cell of the line that a point falls into; cells are a little wider than what coincides.
+    fn cell(row: &[f64]) -> i64 {
+        // Slanted, so that the points of a grid do not fall together.
+        let slant = |k: usize| 1.0 + (k as f64 * 0.618_033_988_749_895).fract();
+        let norm = (0..row.len()).map(|k| slant(k) * slant(k)).sum::<f64>().sqrt();
+        let along = row.iter().enumerate().map(|(k, u)| slant(k) * u).sum::<f64>() / norm;
+        (along / (4.0 * COINCIDENT)).floor() as i64
+    }
+
+    fn near(&self, row: &[f64]) -> impl Iterator<Item = usize> {
+        let cell = Self::cell(row);
+        self.0.range(cell.saturating_sub(1)..=cell.saturating_add(1)).flat_map(|(_, groups)| groups.iter().copied())
+    }
+
+    fn add(&mut self, row: &[f64], group: usize) {
+        self.0.entry(Self::cell(row)).or_default().push(group);
     }
 }
 
@@ -72,6 +158,47 @@ fn mean_likelihood(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_coincides_is_found_wherever_it_is() {
+        // On a grid, far out, and a hair on either side of a cell's edge; beside every point one that coincides and one that does not.
+        let mut rows: Vec<Vec<f64>> =
+            (0..400).map(|i| vec![f64::from(i % 20) - 10.0, f64::from(i / 20) - 10.0]).collect();
+        rows.extend((0..2000).map(|i| vec![1e-5 * f64::from(i) * 1.7, 37.0]));
+        let beside = |d: f64| rows.iter().map(|r| vec![r[0] + 0.6 * d, r[1] - 0.7 * d]).collect::<Vec<_>>();
+        let all = [rows.clone(), beside(1e-5), beside(-1e-5)].concat();
+        let nodes = Nodes::new(&all, &vec![0.0; all.len()]).unwrap();
+        // By comparing all with all.
+        let mut firsts: Vec<&Vec<f64>> = Vec::new();
+        for row in &all {
+            let near = |f: &&Vec<f64>| (f[0] - row[0]).powi(2) + (f[1] - row[1]).powi(2) < COINCIDENT * COINCIDENT;
+            if !firsts.iter().any(near) {
+                firsts.push(row);
+            }
+        }
+        assert_eq!(
+            nodes.points.rows().map(<[f64]>::to_vec).collect::<Vec<_>>(),
+            firsts.into_iter().cloned().collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn too_many_nodes_are_thinned_to_those_that_say_most() {
+        let rows: Vec<Vec<f64>> =
+            (0..40_000).map(|i| vec![f64::from(i % 200) * 0.04 - 4.0, f64::from(i / 200) * 0.04 - 4.0]).collect();
+        let logs: Vec<f64> = rows.iter().map(|r| -8.0 * ((r[0] - 1.0).powi(2) + r[1].powi(2))).collect();
+        let all = Nodes::new(&rows, &logs).unwrap();
+        assert_eq!(all.clone().thinned(40_000).unwrap(), all);
+        let few = all.clone().thinned(100).unwrap();
+        assert_eq!((few.points.len(), few.log_values.len(), few.left_out), (100, 100, 39_900));
+        // The best is there, most are where the posterior is, and some are everywhere.
+        assert!(few.log_values.contains(&logs.iter().copied().fold(f64::NEG_INFINITY, f64::max)));
+        let near = few.points.rows().filter(|r| (r[0] - 0.9).abs() < 1.0 && r[1].abs() < 1.0).count();
+        assert!((50..100).contains(&near), "{near}");
+        let same = |r: &[f64]| rows.iter().position(|x| x.as_slice() == r);
+        let kept: Vec<_> = few.points.rows().map(|r| same(r).unwrap()).collect();
+        assert!(kept.windows(2).all(|w| w[0] < w[1]), "in their order");
+    }
 
     #[test]
     fn what_coincides_is_joined_and_counted() {

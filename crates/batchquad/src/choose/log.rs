@@ -6,6 +6,7 @@
 use crate::{
     belief::log::{Integral, LogBelief, Placed, Process, Search, laplace, prior_points, resample},
     error::Result,
+    interrupt::check,
     numeric::{
         linalg::{Factor, Jitter, Matrix, transpose_mul},
         rng::{Purpose, Stream},
@@ -112,6 +113,7 @@ fn refine(
     let mut free = vec![true; indices.len()];
     let mut chosen = Vec::new();
     for k in 0..n {
+        check()?;
         let number = asked + k as u64;
         let score = |i: usize| -> f64 {
             let v = pool.variance[i] + edge[i];

@@ -1,15 +1,17 @@
 //! One attempt at a job by a process: what the two modes, one process per call and servers, share.
 
 use std::process::{Command, ExitStatus};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::time::{Duration, Instant};
 
-use super::pool::Interrupt;
+use super::guardian::Guardian;
 use super::process::{LOOK, Process};
 use super::protocol::{Answer, Reply};
 use super::spec::{CommandSpec, Inherit};
 use super::text::one_line;
 use crate::error::{Error, Result};
+use crate::interrupt::Interrupt;
 use crate::types::{FailureKind, Job, Outcome};
 
 /// What all workers of an evaluator know.
@@ -18,6 +20,7 @@ pub(super) struct Context {
     pub names: Vec<String>,
     pub interrupt: Interrupt,
     pub deaths: Deaths,
+    pub guardian: Arc<Guardian>,
 }
 
 /// How often servers ended without ever having answered, over all workers.
@@ -76,7 +79,8 @@ impl Context {
     /// Starts a process. The outer error is one that every other point would meet as well, the inner one may pass.
     pub fn spawn(&self, command: Command, input: bool, limit: Option<usize>) -> Result<Result<Process, Tried>> {
         use rustix::io::Errno;
-        Process::spawn(command, input, limit).map(Ok).or_else(|e| {
+        let spawned = Process::spawn(command, input, limit);
+        spawned.map(|process| Ok(process.guarded_by(Arc::clone(&self.guardian)))).or_else(|e| {
             let passing = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE, Errno::TXTBSY];
             if passing.iter().any(|errno| e.raw_os_error() == Some(errno.raw_os_error())) {
                 Ok(Err(failed(FailureKind::LostWorker, format!("could not be started: {e}"), String::new())))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::attempt::{Attempts, Context, Deaths, Tried};
+use super::guardian::Guardian;
 use super::per_call::PerCall;
 use super::pool::{Evaluated, Pool, Work};
 use super::protocol::request;
@@ -18,6 +19,7 @@ use crate::types::{Job, Outcome};
 ///
 /// Each process is the head of a process group of its own. Whatever ends it (its answer, its timeout, an interrupt, the
 /// drop of the evaluator), the whole group goes with it: first by SIGTERM where it is still at work, then by SIGKILL.
+/// A driver that is killed leaves that to a guardian, a process that waits for its end and then ends the groups.
 /// Out of reach are only descendants that made a session of their own (`setsid`); they are not waited for either.
 ///
 /// A process gets the question of [`request`] on standard input (or in the file `{in}`), and in per-call mode the
@@ -43,7 +45,9 @@ impl CommandEvaluator {
             return Err(Error::invalid("names of the parameters", names, "at least one, none empty, no two alike"));
         }
         let interrupt = Interrupt::default();
-        let context = Arc::new(Context { spec, names, interrupt: interrupt.clone(), deaths: Deaths::default() });
+        let guardian = Arc::new(Guardian::new(spec.grace));
+        let context =
+            Arc::new(Context { spec, names, interrupt: interrupt.clone(), deaths: Deaths::default(), guardian });
         let share = |worker| (worker, Arc::clone(&context));
         let pool = match context.spec.mode {
             Mode::PerCall => Pool::new(workers, interrupt, |worker| Retrying::new(share(worker), PerCall::new)),

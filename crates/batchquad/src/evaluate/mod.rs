@@ -16,6 +16,8 @@ mod attempt;
 #[cfg(unix)]
 mod command;
 #[cfg(unix)]
+mod guardian;
+#[cfg(unix)]
 mod per_call;
 mod pool;
 #[cfg(unix)]
@@ -30,12 +32,12 @@ mod threads;
 use std::time::Duration;
 
 use crate::error::Result;
+pub use crate::interrupt::Interrupt;
 use crate::types::{FailureKind, Job, JobId, Outcome};
 
 #[cfg(unix)]
 pub use command::CommandEvaluator;
-pub use pool::Interrupt;
-pub use protocol::{Answer, Reply, answer, request};
+pub use protocol::{Answer, Reply, answer, number, request};
 pub use spec::{CommandSpec, Inherit, Mode};
 pub use text::clean;
 pub use threads::ThreadEvaluator;

@@ -2,8 +2,6 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -11,39 +9,8 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 
 use super::{Attempt, Finished, text};
 use crate::error::{Error, Result};
+use crate::interrupt::Interrupt;
 use crate::types::{FailureKind, Job, Outcome};
-
-/// A request to stop, shared by everybody who can make it and everybody who heeds it.
-///
-/// Raised once, commands are asked to end (SIGTERM) and killed after their grace; raised again, they are killed at once.
-/// It is one atomic counter, so raising it is allowed in a signal handler.
-#[derive(Debug, Clone, Default)]
-pub struct Interrupt(Arc<AtomicU8>);
-
-impl Interrupt {
-    /// Asks to stop; a second time, to stop at once.
-    pub fn raise(&self) {
-        // Saturating, so that an impatient user cannot wrap it around to "go on". The closure never declines.
-        let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |level| Some(level.saturating_add(1)));
-    }
-
-    /// Whether it was raised.
-    #[must_use]
-    pub fn is_raised(&self) -> bool {
-        self.0.load(Ordering::SeqCst) > 0
-    }
-
-    /// Whether it was raised twice.
-    #[must_use]
-    pub fn is_urgent(&self) -> bool {
-        self.0.load(Ordering::SeqCst) > 1
-    }
-
-    /// Asks to stop without making an earlier request urgent.
-    pub(super) fn raise_once(&self) {
-        self.0.fetch_max(1, Ordering::SeqCst);
-    }
-}
 
 /// What a worker makes of a job.
 pub(super) struct Evaluated {

@@ -9,14 +9,16 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::ioctl_fionbio;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::pool::Interrupt;
+use super::guardian::Guardian;
 use super::text::Tail;
+use crate::interrupt::Interrupt;
 
 /// How long a look at the pipes lasts when nothing happens; the delay with which exits and interrupts can be noticed.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
@@ -44,6 +46,7 @@ pub(super) struct Process {
     limit: Option<usize>,
     pub tail: Tail,
     reaped: bool,
+    guardian: Option<Arc<Guardian>>,
 }
 
 impl Process {
@@ -55,12 +58,19 @@ impl Process {
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let group = Pid::from_child(&child);
         let tail = Tail::default();
-        let process =
-            Self { child, group, stdin, stdout, stderr, input: vec![], output: vec![], limit, tail, reaped: false };
+        let (input, output, reaped) = (Vec::new(), Vec::new(), false);
+        let process = Self { child, group, stdin, stdout, stderr, input, output, limit, tail, reaped, guardian: None };
         process.stdin.as_ref().map_or(Ok(()), |pipe| ioctl_fionbio(pipe, true))?;
         process.stdout.as_ref().map_or(Ok(()), |pipe| ioctl_fionbio(pipe, true))?;
         process.stderr.as_ref().map_or(Ok(()), |pipe| ioctl_fionbio(pipe, true))?;
         Ok(process)
+    }
+
+    /// Has the process ended by `guardian` should we be killed.
+    pub fn guarded_by(mut self, guardian: Arc<Guardian>) -> Self {
+        guardian.watch(self.group);
+        self.guardian = Some(guardian);
+        self
     }
 
     /// Queues bytes for standard input.
@@ -192,6 +202,9 @@ impl Process {
         self.signal(Signal::KILL);
         if !self.wait_for_exit(DYING, None) {
             return None;
+        }
+        if let Some(guardian) = self.guardian.take() {
+            guardian.release(self.group);
         }
         self.reaped = true;
         self.child.wait().ok()

@@ -2,7 +2,7 @@
 //!
 //! The question is `{"id": 3, "parameters": {"a": 1.0}, "seed": 123}` on one line, the parameters in the order of the
 //! problem and in full precision. The answer is `{"log_likelihood": -1.5}`, or `{"failed": "why"}`, or a bare number;
-//! an `"id"` may be given, other keys are ignored. Zero likelihood is `-inf` or `-Infinity`, bare or in quotes: Python's
+//! an `"id"` may be given (a server has to give it), other keys are ignored. Zero likelihood is `-inf` or `-Infinity`, bare or in quotes: Python's
 //! `json.dumps(float("-inf"))` writes the former, which is not JSON, and many languages can write only the latter.
 
 use std::borrow::Cow;
@@ -116,7 +116,9 @@ pub fn answer(printed: &[u8]) -> Result<Answer> {
     Ok(Answer { id: raw.id.map(JobId), reply })
 }
 
-fn number(text: &str) -> Option<f64> {
+/// A number in decimal notation, or one of the words for what is not finite; `None` also for a number beyond the range of a double.
+#[must_use]
+pub fn number(text: &str) -> Option<f64> {
     // Reading -1e999 as -inf would turn an overflow into a likelihood of zero.
     non_finite(text).or_else(|| text.parse().ok().filter(|value: &f64| value.is_finite()))
 }

@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 use super::attempt::{Attempts, Context, Tried, answered, describe, failed};
 use super::process::{LOOK, Process};
 use super::protocol::answer;
-use super::text::one_line;
+use super::text::{excerpt, one_line};
 use crate::error::{Error, Result};
 use crate::types::{FailureKind, Job, JobId};
 
 /// A worker with a server that is started when it is first needed, and again when it was lost.
 ///
-/// A server whose stream cannot be trusted any more (it printed something that is not an answer, or an answer nobody
-/// asked for) is ended, because a wrong line taken for the answer to the next question would be a wrong result.
+/// An answer repeats the id of its question, because nothing else says which question a line answers. A server whose stream
+/// cannot be trusted (it printed something that is not an answer, an answer without an id, or one nobody asked for) is ended.
 pub(super) struct Server {
     worker: usize,
     context: Arc<Context>,
@@ -65,14 +65,17 @@ impl Server {
                 if said.as_ref().is_ok_and(|a| a.id.is_some_and(|id| id != job.id && running.asked.contains(&id))) {
                     continue;
                 }
-                let unnumbered = said.as_ref().is_ok_and(|answer| answer.id.is_none());
-                if unnumbered && !process.output.is_empty() {
-                    process.kill();
-                    let what =
-                        "printed more than one line for one question, expected exactly one (or lines with an id)";
-                    return Ok(failed(FailureKind::Parse, what.into(), process.tail.text()));
-                }
                 context.deaths.answered.store(true, Ordering::SeqCst);
+                // A line that does not name its job may be a second answer to the last one: there is no telling.
+                if said.as_ref().is_ok_and(|answer| answer.id.is_none()) {
+                    process.kill();
+                    let what = format!(
+                        "answered {} without an id, expected {{\"id\": {}, …}}: a server repeats the id of the question",
+                        excerpt(&line),
+                        job.id
+                    );
+                    return Ok(failed(FailureKind::Parse, what, process.tail.text()));
+                }
                 return Ok(answered(job, said, process.tail.text()));
             }
             if process.overflowed() {

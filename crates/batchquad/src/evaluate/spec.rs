@@ -66,7 +66,8 @@ pub enum Mode {
     /// One evaluation: it gets the question, answers and exits with code 0.
     #[default]
     PerCall,
-    /// A run: it reads one question a line and writes one answer a line. For programs that are slow to start.
+    /// A run: it reads one question a line and writes one answer a line, with the id of the question. For programs that are slow
+    /// to start.
     Server,
 }
 

@@ -18,6 +18,44 @@ pub(super) fn private() -> OpenOptions {
     options
 }
 
+/// Opens a file of a store, which is a regular file or nothing: a store from somewhere else must not make us
+/// write to what a link leads to, nor wait for a pipe.
+pub(super) fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt;
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let file = options.custom_flags(i32::try_from(flags.bits()).unwrap_or_default()).open(path);
+        let file = file.map_err(|e| match path.symlink_metadata() {
+            Ok(found) if found.is_symlink() => not_ours("a symbolic link"),
+            Ok(found) if !found.is_file() => not_ours("not a regular file"),
+            _ => e,
+        })?;
+        if file.metadata()?.is_file() { Ok(file) } else { Err(not_ours("not a regular file")) }
+    }
+    #[cfg(not(unix))]
+    {
+        if path.is_symlink() {
+            return Err(not_ours("a symbolic link"));
+        }
+        options.open(path)
+    }
+}
+
+/// The file again, unless it has other names: what is cut off here would be cut off there.
+pub(super) fn require_one_name(file: File) -> io::Result<File> {
+    #[cfg(unix)]
+    if std::os::unix::fs::MetadataExt::nlink(&file.metadata()?) > 1 {
+        return Err(not_ours("another name of some file elsewhere (a hard link)"));
+    }
+    Ok(file)
+}
+
+fn not_ours(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, format!("it is {what}, expected a file of the store's own"))
+}
+
 /// The journal of the store `dir`. A symbolic link to a store is followed.
 pub(super) fn journal_of(dir: &Path) -> Result<PathBuf> {
     let not = |reason: &str| Err(Error::NotAStore { path: dir.into(), reason: reason.into() });
@@ -31,8 +69,9 @@ pub(super) fn journal_of(dir: &Path) -> Result<PathBuf> {
         Err(e) => return Err(Error::io(dir, "look at", e)),
     }
     let path = dir.join(JOURNAL);
-    match path.metadata() {
+    match path.symlink_metadata() {
         Ok(metadata) if metadata.is_file() => Ok(path),
+        Ok(metadata) if metadata.is_symlink() => not("its journal.jsonl is a symbolic link"),
         Ok(_) => not("its journal.jsonl is not a file"),
         Err(e) if e.kind() == io::ErrorKind::NotFound => not("the directory has no journal.jsonl"),
         Err(e) => Err(Error::io(&path, "look at", e)),

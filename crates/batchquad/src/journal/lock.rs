@@ -3,12 +3,14 @@
 use super::files;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
-use std::fs::{File, TryLockError};
-use std::io::Write;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 const LOCK: &str = "lock";
+/// More bytes than the name of any holder has.
+const LONGEST: u64 = 4096;
 /// How long a lock with a living holder is tried for: the time it takes to write the holder's name.
 const MOMENT: Duration = Duration::from_millis(50);
 /// How long a lock without one is tried for: a process that was killed while it started a child has its lock kept by that
@@ -32,7 +34,28 @@ impl Holder {
     /// The holder that the store's lock file names, if any: a writer that ended in good order leaves none.
     #[must_use]
     pub fn of(dir: &Path) -> Option<Self> {
-        serde_json::from_slice(&std::fs::read(dir.join(LOCK)).ok()?).ok()
+        let file = files::open_own(OpenOptions::new().read(true), &dir.join(LOCK)).ok()?;
+        let mut text = Vec::new();
+        file.take(LONGEST).read_to_end(&mut text).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    /// The holder that is writing to the store at this moment, on whatever machine: the lock says so, and not the number of a
+    /// process, which may be another's by now.
+    #[must_use]
+    pub fn at_work(dir: &Path) -> Option<Self> {
+        let holder = Self::of(dir)?;
+        let file = files::open_own(OpenOptions::new().read(true), &dir.join(LOCK)).ok()?;
+        match file.try_lock_shared() {
+            // Nobody has it. Given back at once; a writer that comes just now tries again in a moment.
+            Ok(()) => {
+                let _ = file.unlock();
+                None
+            }
+            Err(TryLockError::WouldBlock) => Some(holder),
+            // A disk without locks: what is left is the word of the file.
+            Err(TryLockError::Error(_)) => Some(holder).filter(|holder| holder.is_alive() != Some(false)),
+        }
     }
 
     /// Whether that process exists; `None` if it runs on another machine, where we cannot look.
@@ -92,6 +115,7 @@ pub(super) struct Lock {
     file: Held,
     journal: Option<Held>,
     holder: Holder,
+    left_by: Option<Holder>,
 }
 
 impl Lock {
@@ -99,14 +123,22 @@ impl Lock {
     pub fn take(dir: &Path, journal: Option<&File>) -> Result<Self> {
         let journal = journal.map(|journal| guard(journal, dir)).transpose()?.flatten();
         let path = dir.join(LOCK);
-        let file = files::private().write(true).create(true).truncate(false).open(&path);
+        let file = files::open_own(files::private().write(true).create(true).truncate(false), &path)
+            .and_then(files::require_one_name);
         let file = Held::take(&file.map_err(|e| Error::io(&path, "open", e))?, dir)?;
+        // Whoever is still named there did not come to the end of its work.
+        let left_by = Holder::of(dir);
         // The name is for people; the lock holds without it, even on a full disk.
         let holder = Holder::this();
         if let Ok(text) = serde_json::to_vec(&holder) {
             let _ = file.file.set_len(0).and_then(|()| (&file.file).write_all(&text));
         }
-        Ok(Self { file, journal, holder })
+        Ok(Self { file, journal, holder, left_by })
+    }
+
+    /// The writer before this one, if it was killed.
+    pub fn left_by(&self) -> Option<&Holder> {
+        self.left_by.as_ref()
     }
 
     /// Extends the lock to a journal that did not exist when it was taken.
@@ -208,6 +240,25 @@ mod tests {
         });
         Lock::take(scratch.path(), None).unwrap();
         child.join().unwrap();
+    }
+
+    #[test]
+    fn a_number_that_is_anothers_by_now_is_nobody_at_work() {
+        let scratch = tempfile::tempdir().unwrap();
+        let dir = scratch.path();
+        assert_eq!(Holder::at_work(dir), None);
+        let lock = Lock::take(dir, None).unwrap();
+        assert_eq!(Holder::at_work(dir), Some(Holder::this()));
+        drop(lock);
+        assert_eq!(Holder::at_work(dir), None);
+        // Killed: its name is still there, and its number was given to a process that lives, here or on another machine.
+        for host in [host(), "elsewhere".into()] {
+            let left = serde_json::to_vec(&Holder { pid: std::process::id(), host }).unwrap();
+            std::fs::write(dir.join(LOCK), left).unwrap();
+            assert!(Holder::of(dir).is_some());
+            assert_eq!(Holder::at_work(dir), None);
+        }
+        drop(Lock::take(dir, None).unwrap());
     }
 
     #[test]

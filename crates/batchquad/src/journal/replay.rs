@@ -3,6 +3,7 @@
 use super::event::{Event, Unreadable};
 use super::header::Header;
 use super::ledger::Ledger;
+use super::lock::Holder;
 use super::scan::{Scan, Tail};
 use crate::error::{Error, Result};
 use std::path::{Path, PathBuf};
@@ -51,6 +52,8 @@ pub struct Replay {
     pub torn: Option<Torn>,
     /// The first record that cannot be trusted; it and all after it are left out.
     pub damage: Option<Damage>,
+    /// The last writer, if it was killed; only known to the next.
+    pub left_by: Option<Holder>,
 }
 
 impl Replay {
@@ -83,7 +86,7 @@ impl Replay {
             }
         }
         let torn = (scan.tail == Tail::Torn).then(|| Torn { bytes: (size - scan.end) as u64, kept: None });
-        Ok(Self { path: dir.into(), header, created: first.at, records, torn, damage })
+        Ok(Self { path: dir.into(), header, created: first.at, records, torn, damage, left_by: None })
     }
 
     /// The state that the records add up to.

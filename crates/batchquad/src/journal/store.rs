@@ -10,6 +10,7 @@ use super::replay::Replay;
 use super::scan::{Scan, Tail};
 use crate::error::{Error, Result};
 use serde_json::value::{RawValue, to_raw_value};
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -79,13 +80,14 @@ impl Store {
     pub fn open_through(dir: impl AsRef<Path>, wrap: Wrap<'_>) -> Result<(Self, Replay)> {
         let dir = dir.as_ref();
         let path = files::journal_of(dir)?;
-        let file = files::private().read(true).write(true).open(&path);
+        let file = files::open_own(files::private().read(true).write(true), &path);
         let file = file.map_err(|e| Error::io(&path, "open for writing", e))?;
         let lock = Lock::take(dir, Some(&file))?;
         let mut disk = Disk(file);
         let bytes = disk.read().map_err(|e| Error::io(&path, "read", e))?;
         let scan = Scan::new(&bytes);
         let mut replay = Replay::new(dir, &scan, bytes.len())?;
+        replay.left_by = lock.left_by().cloned();
         if let Some(damage) = replay.damage {
             return Err(Error::StoreDamaged { path: dir.into(), record: damage.record, reason: damage.reason });
         }
@@ -116,7 +118,8 @@ impl Store {
 
     pub(super) fn bytes(dir: &Path) -> Result<Vec<u8>> {
         let path = files::journal_of(dir)?;
-        std::fs::read(&path).map_err(|e| Error::io(&path, "read", e))
+        let file = files::open_own(OpenOptions::new().read(true), &path);
+        file.and_then(|file| Disk(file).read()).map_err(|e| Error::io(&path, "read", e))
     }
 
     /// Whether there is a store at `dir`, in whatever state.

@@ -4,7 +4,10 @@
 //! data is matrix–matrix work (`MATH.md` §5.4). Each start has a dense BFGS approximation of its own (dimensions here are small) and
 //! knows nothing of the others, so its path does not depend on how many there are.
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    interrupt::check,
+};
 
 /// A box `low ≤ x ≤ high`.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,7 +82,7 @@ pub struct Summit {
 /// counts as "too far": the step is shortened. Results are in the order of the starts.
 ///
 /// # Errors
-/// Whatever the objective reports.
+/// Whatever the objective reports; [`Error::Interrupted`].
 pub fn maximise(
     starts: &[Vec<f64>],
     bounds: &Bounds,
@@ -92,6 +95,7 @@ pub fn maximise(
         if active.is_empty() {
             break;
         }
+        check()?;
         let trials: Vec<Vec<f64>> = active.iter().map(|&i| climbers[i].trial.clone()).collect();
         let answers = objective(&trials)?;
         for (&i, (value, gradient)) in active.iter().zip(answers) {

@@ -113,10 +113,16 @@ impl Distribution {
     /// `u(θ) = Φ⁻¹(F(θ))`.
     ///
     /// # Errors
-    /// [`Error::OutsideSupport`] when θ is not inside the open support; [`Error::Numerical`] when it is so far out that `u`
+    /// [`Error::OutsideSupport`] when θ is neither inside the support nor at an end of it; [`Error::Numerical`] when it is so far out that `u`
     /// is not finite.
     pub fn to_latent(&self, theta: f64) -> Result<f64> {
         let (low, high) = self.support();
+        // An end of the support has probability zero and is where people evaluate: it counts as its neighbour inside.
+        let theta = match theta {
+            end if end == low && low.is_finite() => low.next_up(),
+            end if end == high && high.is_finite() => high.next_down(),
+            inside => inside,
+        };
         if !(theta > low && theta < high) {
             let (what, support) = (format!("value of the {} prior", self.0.name()), format!("({low:?}, {high:?})"));
             return Err(Error::OutsideSupport { what, value: theta, support });

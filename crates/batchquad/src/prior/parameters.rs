@@ -93,6 +93,18 @@ impl Parameters {
         Ok(Self { parameters })
     }
 
+    /// For a new problem: no parameter has the name of a column that tables of evaluations have anyway, so that none hides the
+    /// other. Stores from before may.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] naming the parameter.
+    pub fn require_free_names(&self) -> Result<()> {
+        match self.parameters.iter().flat_map(Parameter::names).find(|name| COLUMNS.contains(&name.as_str())) {
+            Some(name) => Err(Error::invalid("name of a parameter", name, format!("none of {}", COLUMNS.join(", ")))),
+            None => Ok(()),
+        }
+    }
+
     /// The parameters of a problem as a store's header describes it.
     ///
     /// # Errors
@@ -169,6 +181,10 @@ impl Parameter {
         }
     }
 }
+
+/// What tables of evaluations have beside the parameters.
+const COLUMNS: [&str; 9] =
+    ["id", "batch", "log_likelihood", "status", "seconds", "attempts", "worker", "kind", "message"];
 
 /// A name that means nothing to shells, tables, web pages and other languages.
 ///

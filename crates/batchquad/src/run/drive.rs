@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::{
     belief::estimate::Estimate,
-    error::Result,
+    error::{Error, Result},
     evaluate::{Attempt, Evaluator, Finished, ThreadEvaluator},
     journal::{Event, Retried, Told},
     prior::Prior,
@@ -179,6 +179,10 @@ pub fn next_step(engine: &Engine, workers: usize, in_flight: usize, seconds: f64
 pub fn honest(engine: &Engine, stop: Stop) -> Stop {
     match (&stop.status, engine.current()) {
         (Status::Interrupted | Status::Failed, _) | (_, Ok(_)) => stop,
+        // Nobody knows yet whether there is any.
+        (_, Err(Error::Interrupted)) => {
+            Stop::new(Status::Interrupted, format!("{}; then it was interrupted", stop.reason))
+        }
         (_, Err(e)) => Stop::new(Status::Failed, format!("{}; {e}", stop.reason)),
     }
 }
@@ -303,7 +307,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// ```
 ///
 /// # Errors
-/// [`crate::Error::Invalid`] for settings out of range, [`crate::Error::NoFiniteValue`] when no finite log-likelihood was
+/// [`Error::Invalid`] for settings out of range, [`Error::NoFiniteValue`] when no finite log-likelihood was
 /// seen. A likelihood that panics or returns NaN at some points is not an error: those points are excluded and counted.
 pub fn integrate(
     log_likelihood: impl Fn(&[f64]) -> f64 + Send + Sync + 'static,

@@ -12,7 +12,7 @@ pub(crate) mod stop;
 pub use self::{
     diagnostics::{Diagnosis, Finding, Forecast, Level, diagnose},
     drive::{Config, Integral, Losses, Progress, Run, Step, aborted, honest, integrate, next_step, rounds, standing},
-    engine::{Believed, Current, Engine, Repairs, Round},
+    engine::{Believed, Current, Engine, MOST_ASKED, MOST_NODES, Repairs, Round},
     record::{Memory, Record},
     report::Report,
     session::{Plan, Session, peek, peek_before_damage},

@@ -11,7 +11,7 @@ use crate::{
     prior::{Parameters, Prior},
     run::{
         drive::{Losses, rounds},
-        engine::{Believed, Engine},
+        engine::{Believed, Engine, MOST_ASKED},
         record::{Memory, Record},
         settings::Settings,
         stop::{self, Stop},
@@ -173,6 +173,9 @@ impl Session {
     pub fn ask(&mut self, wanted: usize, given_up: impl Fn() -> bool) -> Result<(Vec<Job>, Option<Stop>)> {
         if wanted == 0 {
             return Err(Error::invalid("number of points to ask", wanted, "at least 1"));
+        }
+        if wanted > MOST_ASKED {
+            return Err(Error::invalid("number of points to ask", wanted, format!("at most {MOST_ASKED} at a time")));
         }
         let mut jobs = Vec::new();
         // More than one batch when the rest of the initial design is smaller than what is wanted.

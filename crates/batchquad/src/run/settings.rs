@@ -199,6 +199,11 @@ impl Default for Settings {
     }
 }
 
+/// More points than anybody evaluates together; beyond it a typing error is the likely cause.
+const MOST_TOGETHER: usize = 10_000;
+/// More starts than any acquisition has summits: what they need is worked out at once, so they must fit into memory.
+const MOST_STARTS: usize = 1_000;
+
 /// The default size of the initial design in `dim` dimensions.
 ///
 /// Measured in batches of 16 (`crates/experiments/RESULTS.md`, ablation): half of it has 0.74 times the error on the GP evidence and 1.36
@@ -223,6 +228,12 @@ impl Settings {
         let at_least_one = |name: &str, value: usize| {
             if value == 0 { Err(Error::invalid(name, value, "at least 1")) } else { Ok(()) }
         };
+        let at_most = |name: &str, value: usize, most: usize| {
+            if value > most { Err(Error::invalid(name, value, format!("at most {most}"))) } else { Ok(()) }
+        };
+        at_most("batch", self.batch, MOST_TOGETHER)?;
+        at_most("initial_size", self.initial_size.unwrap_or(0), MOST_TOGETHER)?;
+        at_most("starts_per_dim", self.starts_per_dim, MOST_STARTS)?;
         at_least_one("batch", self.batch)?;
         at_least_one("max_evaluations", self.max_evaluations)?;
         at_least_one("starts_per_dim", self.starts_per_dim)?;

@@ -10,6 +10,7 @@ use crate::{
         kernel::{Kernel, SquaredExponential},
     },
     error::{Error, Result, require_positive},
+    interrupt::Heeded,
     numeric::{
         linalg::{Factor, Jitter},
         optim::{Ascent, Bounds, maximise},
@@ -168,7 +169,9 @@ pub fn fit(nodes: &Points, targets: &[f64], options: &FitOptions, warm: Option<&
     let size = if options.ard { d } else { 1 };
     let spread = |log: &[f64]| -> Vec<f64> { (0..d).map(|a| log[a % size].exp()).collect() };
     let n = targets.len() as f64;
+    let heeded = Heeded::here();
     let evaluate = |log: &[f64]| -> Result<(f64, Vec<f64>)> {
+        heeded.check()?;
         let unit = Unit::new(&spread(log), nodes, targets, options.jitter)?;
         let sigma2 = unit.best_sigma2();
         let mut value = -0.5
@@ -176,6 +179,7 @@ pub fn fit(nodes: &Points, targets: &[f64], options: &FitOptions, warm: Option<&
                 + unit.factor.log_det()
                 + unit.energy / sigma2
                 + SIGMA2_PRIOR * (sigma2.ln() + 1.0 / sigma2));
+        heeded.check()?;
         let full = unit.lengthscale_gradient(sigma2);
         let mut gradient: Vec<f64> = if options.ard { full } else { vec![full.iter().sum()] };
         for (g, l) in gradient.iter_mut().zip(log) {

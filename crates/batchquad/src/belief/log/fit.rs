@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::process::{Data, Hyper, Process, log_marginal};
 use crate::{
     error::{Error, Result},
+    interrupt::Heeded,
     numeric::optim::{Ascent, Bounds, maximise},
 };
 
@@ -85,7 +86,9 @@ fn to_log(hyper: &Hyper) -> Vec<f64> {
 pub(crate) fn fit(data: &Data, warm: Option<&Hyper>, thorough: bool, noise_cap: f64) -> Result<Fitted> {
     let d = data.nodes.dim();
     let scale = Scale::new(data);
+    let heeded = Heeded::here();
     let evaluate = |log: &[f64]| -> Result<(f64, Vec<f64>)> {
+        heeded.check()?;
         let (mut value, mut gradient) = match log_marginal(&scale.hyper(log), data) {
             Ok(found) => found,
             // Too far for the factorisation: the step is shortened.

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
+    interrupt::check,
     numeric::{
         linalg::{Factor, Jitter, Matrix, transpose_mul},
         log_sum::log_sum_exp,
@@ -38,6 +39,7 @@ pub(crate) struct Target<'a> {
 impl Target<'_> {
     /// The mean of the process, below the ceiling.
     pub(crate) fn levels(&self, points: &Points) -> Result<Vec<f64>> {
+        check()?;
         let d = points.dim();
         let blocks: Vec<Vec<f64>> = points
             .as_slice()

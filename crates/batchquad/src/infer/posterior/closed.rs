@@ -122,7 +122,7 @@ impl Closed {
             let halves: Vec<f64> = part.values(quantity).iter().map(|v| v / sd).collect();
             let (low, high) = ends(&halves);
             let mut line = Line::over(2.0 * low, 2.0 * high)?;
-            let marks = line.marks(&halves, 2.0);
+            let marks = line.marks(&halves, 2.0)?;
             part.columns(|j, weights| line.add(marks[j], &marks[j..], weights, part.floor));
             combs.push((sd, line.finish()));
         }
@@ -195,7 +195,7 @@ impl Closed {
                 part.values(first).iter().zip(part.values(second)).map(|(x, y)| lower.whiten(*x, y)).unzip();
             let twice = |v: &[f64]| (2.0 * ends(v).0, 2.0 * ends(v).1);
             let mut plane = Plane::over(twice(&x), twice(&y))?;
-            let [x, y] = plane.marks([&x, &y], 2.0);
+            let [x, y] = plane.marks([&x, &y], 2.0)?;
             part.columns(|j, weights| plane.add([x[j], y[j]], [&x[j..], &y[j..]], weights, part.floor));
             combs.push((lower, plane));
         }

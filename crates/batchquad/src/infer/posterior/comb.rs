@@ -31,6 +31,9 @@ pub(super) const REACH: f64 = 9.0;
 /// The most teeth of a comb; more are refused.
 const MOST: usize = 1 << 22;
 
+/// Centres farther out than this cannot be told apart to a tooth.
+const FARTHEST: f64 = 1e12;
+
 /// `1/∏ₘ (j − m)` over the other teeth `m` of a window.
 const BARYCENTRIC: [f64; WINDOW] = {
     let mut out = [1.0; WINDOW];
@@ -106,7 +109,7 @@ impl Ruler {
     /// Room for centres between `low` and `high`.
     fn over(low: f64, high: f64) -> Result<Self> {
         let cells = ((high - low) * TEETH).ceil();
-        if !(low.is_finite() && cells.is_finite() && cells < MOST as f64) {
+        if !(low.abs().max(high.abs()) < FARTHEST && cells < MOST as f64) {
             return Err(Error::Numerical {
                 what: "posterior in closed form".into(),
                 reason: format!("centres from {low} to {high} standard deviations need more than {MOST} teeth"),
@@ -117,10 +120,16 @@ impl Ruler {
     }
 
     /// Marks of which `parts` make up a centre: their sum is the mark of the sum of their places.
-    fn marks(&self, places: &[f64], parts: f64) -> Vec<Mark> {
+    fn marks(&self, places: &[f64], parts: f64) -> Result<Vec<Mark>> {
         let mark = |place: &f64| {
-            let place = (place - self.origin / parts) * TEETH;
-            Mark { teeth: place.floor() as i32, fraction: place - place.floor() }
+            let teeth = (place - self.origin / parts) * TEETH;
+            // A centre that is no number has no place, and would be taken for one far away.
+            if teeth.abs() < (4 * MOST) as f64 {
+                Ok(Mark { teeth: teeth.floor() as i32, fraction: teeth - teeth.floor() })
+            } else {
+                let reason = format!("a centre at {place} standard deviations has no place among the others");
+                Err(Error::Numerical { what: "posterior in closed form".into(), reason })
+            }
         };
         places.iter().map(mark).collect()
     }
@@ -154,7 +163,7 @@ impl Line {
     }
 
     /// Marks of which `parts`, one or two, make up a centre.
-    pub(super) fn marks(&self, places: &[f64], parts: f64) -> Vec<Mark> {
+    pub(super) fn marks(&self, places: &[f64], parts: f64) -> Result<Vec<Mark>> {
         self.ruler.marks(places, parts)
     }
 
@@ -231,8 +240,8 @@ impl Plane {
     }
 
     /// Marks in both directions, as [`Line::marks`].
-    pub(super) fn marks(&self, places: [&[f64]; 2], parts: f64) -> [Vec<Mark>; 2] {
-        [self.rulers[0].marks(places[0], parts), self.rulers[1].marks(places[1], parts)]
+    pub(super) fn marks(&self, places: [&[f64]; 2], parts: f64) -> Result<[Vec<Mark>; 2]> {
+        Ok([self.rulers[0].marks(places[0], parts)?, self.rulers[1].marks(places[1], parts)?])
     }
 
     /// Adds centres at `partner + marks[i]`; weights that are not larger than `floor` are left out.
@@ -283,6 +292,18 @@ impl Plane {
 mod tests {
     use super::*;
 
+    #[test]
+    fn centres_that_are_no_numbers_are_refused() {
+        let line = Line::over(-6.0, 6.0).unwrap();
+        for place in [f64::NAN, f64::INFINITY, -1e300, 1e17] {
+            assert!(line.marks(&[0.0, place], 1.0).is_err(), "{place}");
+        }
+        for (low, high) in [(1e300, 1e300), (f64::NAN, 1.0), (0.0, f64::NAN), (-f64::MAX, f64::MAX), (3e15, 3e15 + 1.0)]
+        {
+            assert!(Line::over(low, high).is_err(), "{low} {high}");
+        }
+    }
+
     /// Centres on and between teeth, with weights of both signs.
     fn centres() -> Vec<(f64, f64)> {
         (0..200)
@@ -298,7 +319,7 @@ mod tests {
         let mut line = Line::over(-6.0, 6.0).unwrap();
         // Each place is the sum of two, as for the centres of pairs.
         let (partner, rest) = (0.25, at.iter().map(|c| c - 0.25).collect::<Vec<_>>());
-        line.add(line.marks(&[partner], 2.0)[0], &line.marks(&rest, 2.0), &weights, 0.0);
+        line.add(line.marks(&[partner], 2.0).unwrap()[0], &line.marks(&rest, 2.0).unwrap(), &weights, 0.0);
         let line = line.finish();
         // The rounding of some 130 weights of size one.
         for i in -170..170 {
@@ -315,7 +336,7 @@ mod tests {
         let (x, weights): (Vec<f64>, Vec<f64>) = centres().into_iter().unzip();
         let y: Vec<f64> = x.iter().map(|x| 0.5 * (3.0 * x).sin() - 1.0).collect();
         let mut plane = Plane::over((-6.0, 6.0), (-1.5, -0.5)).unwrap();
-        let [a, b] = plane.marks([&x, &y], 1.0);
+        let [a, b] = plane.marks([&x, &y], 1.0).unwrap();
         plane.add([Mark::ORIGIN; 2], [&a, &b], &weights, 0.0);
         for i in -20..20 {
             let s = f64::from(i) * 0.4;

@@ -107,7 +107,7 @@ impl Density1 {
         let smooth = Smooth::new(values, weights, effective, 1)?;
         let (low, high) = smooth.ends();
         let mut line = Line::over(low, high)?;
-        line.add(Mark::ORIGIN, &line.marks(&smooth.centres, 1.0), weights, 0.0);
+        line.add(Mark::ORIGIN, &line.marks(&smooth.centres, 1.0)?, weights, 0.0);
         let total = weights.iter().sum();
         let combs = vec![(smooth.width, line.finish())];
         Ok(Self::Mixture(Mixture1 { combs, bells: Vec::new(), total, sizes: total }))
@@ -258,7 +258,7 @@ impl Density2 {
     pub(super) fn smoothed(values: [&[f64]; 2], weights: &[f64], effective: f64) -> Result<Self> {
         let [x, y] = [Smooth::new(values[0], weights, effective, 2)?, Smooth::new(values[1], weights, effective, 2)?];
         let mut plane = Plane::over(x.ends(), y.ends())?;
-        let [a, b] = plane.marks([&x.centres, &y.centres], 1.0);
+        let [a, b] = plane.marks([&x.centres, &y.centres], 1.0)?;
         plane.add([Mark::ORIGIN; 2], [&a, &b], weights, 0.0);
         let lower = Lower { a: x.width, b: 0.0, c: y.width };
         let total = weights.iter().sum();

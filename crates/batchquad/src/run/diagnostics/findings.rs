@@ -6,7 +6,7 @@ use crate::{
     error::Result,
     infer::posterior::Draws,
     points::Points,
-    run::engine::{Current, Engine},
+    run::engine::{Current, Engine, MOST_NODES},
 };
 
 /// Draws that stand for the posterior.
@@ -184,7 +184,7 @@ fn guesswork(belief: &Surrogate, draws: &Draws) -> Result<Finding> {
     let rows: Vec<&[f64]> = chosen.iter().map(|&i| draws.own().row(i)).collect();
     let value = belief.variance_left(&Points::from_rows(&rows)?)?;
     let sentence = format!("where the posterior is, {:.1} % of the model's prior variance is left", 100.0 * value);
-    Ok(finding("guesswork", value, above(value, 0.2, f64::INFINITY), sentence))
+    Ok(finding("guesswork", value, above(value, 0.2, 0.99), sentence))
 }
 
 /// The posterior mass beyond three prior standard deviations in the coordinate in which it is largest, and the nodes out there.
@@ -241,6 +241,8 @@ fn repairs(current: &Current) -> Finding {
         Level::Look,
         "the variance of Z came out below its own rounding error".into(),
     );
+    let left = format!("{} values are left out: a belief rests on at most {MOST_NODES}", r.values_left_out);
+    note(r.values_left_out, Level::Look, left);
     note(r.merged_values, Level::Fine, format!("{} values were joined to nodes at the same place", r.merged_values));
     let value = (r.contradictory_nodes + r.jitter_rungs + usize::from(r.clamped_variance) + r.merged_values) as f64;
     let sentence = if words.is_empty() { "no numerical repair was needed".into() } else { words.join("; ") };

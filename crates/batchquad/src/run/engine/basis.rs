@@ -67,6 +67,14 @@ pub struct Repairs {
     pub merged_values: usize,
     /// Nodes at which values contradict each other: the likelihood is noisy, or jumps.
     pub contradictory_nodes: usize,
+    /// Values that a belief does not rest on because they would be too many ([`super::MOST_NODES`]).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub values_left_out: usize,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
+fn is_zero(n: &usize) -> bool {
+    *n == 0
 }
 
 /// One line of a run's history: what was believed when a batch had come in.

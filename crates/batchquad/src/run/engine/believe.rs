@@ -27,6 +27,9 @@ use crate::{
 /// [`Settings::refit_growth`]. `MATH.md` §8.
 const CHEAP: usize = 40;
 
+/// A belief rests on at most so many nodes: its time grows with their cube and its memory with their square.
+pub const MOST_NODES: usize = 1500;
+
 /// How often the reference measure may move for the same values.
 const MOVES: usize = 2;
 
@@ -69,8 +72,8 @@ fn logarithmic(
     (rows, values): (&[Vec<f64>], &[f64]),
     Earlier { last, recalled }: Earlier<'_>,
 ) -> Result<Current> {
-    let nodes = Nodes::new(rows, values)?;
-    let merged = nodes.merged;
+    let nodes = Nodes::new(rows, values)?.thinned(MOST_NODES)?;
+    let (merged_values, values_left_out) = (nodes.merged, nodes.left_out);
     let fingerprints = Fingerprints::new(settings, &nodes.points, &nodes.log_means)?;
     let known = known(settings, nodes)?;
     let same = [last, recalled].into_iter().flatten().find(|b| fingerprints.are_of(b)).and_then(|b| b.log.as_ref());
@@ -88,7 +91,7 @@ fn logarithmic(
         searched: 0,
         log_z: Some(estimate.log_z).filter(|v| v.is_finite()),
         log_z_sd: Some(estimate.log_z_sd).filter(|v| v.is_finite()),
-        repairs: Repairs { merged_values: merged, ..Repairs::default() },
+        repairs: Repairs { merged_values, values_left_out, ..Repairs::default() },
         log: Some(Box::new(belief.recipe.clone())),
     };
     let (model_sd, residuals) = (belief.model_sd(), belief.residuals());
@@ -102,7 +105,8 @@ fn warped(
     (rows, values): (&[Vec<f64>], &[f64]),
     Earlier { last, recalled }: Earlier<'_>,
 ) -> Result<Current> {
-    let Nodes { points, log_values, merged, contradictory, .. } = Nodes::new(rows, values)?;
+    let Nodes { points, log_values, merged, contradictory, left_out, .. } =
+        Nodes::new(rows, values)?.thinned(MOST_NODES)?;
     let data = Data { settings, warp: model, dim, nodes: points, log_values };
     let fingerprints = Fingerprints::new(settings, &data.nodes, &data.log_values)?;
     let found = match [last, recalled].into_iter().flatten().find(|b| fingerprints.are_of(b)) {
@@ -130,6 +134,7 @@ fn warped(
             lengthscale_at_bound: at_bound,
             merged_values: merged,
             contradictory_nodes: contradictory,
+            values_left_out: left_out,
         },
         log: None,
     };
@@ -143,7 +148,7 @@ pub(super) fn recall(
     (rows, values): (&[Vec<f64>], &[f64]),
     earlier: &Believed,
 ) -> Result<any::Earlier> {
-    let nodes = Nodes::new(rows, values)?;
+    let nodes = Nodes::new(rows, values)?.thinned(MOST_NODES)?;
     if let Some(recipe) = &earlier.log {
         return Ok(any::Earlier::Log { known: Box::new(known(settings, nodes)?), recipe: recipe.clone() });
     }

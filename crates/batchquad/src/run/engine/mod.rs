@@ -7,6 +7,7 @@ mod basis;
 mod believe;
 
 pub use basis::{Believed, Repairs, Round};
+pub use believe::MOST_NODES;
 
 use std::{cell::OnceCell, collections::BTreeMap, sync::Arc};
 
@@ -33,6 +34,9 @@ use crate::{
     },
     types::{Job, JobId, Outcome},
 };
+
+/// More points than anybody evaluates together; beyond it a typing error is the likely cause.
+pub const MOST_ASKED: usize = 10_000;
 
 /// A belief with the state that describes it.
 #[derive(Debug, Clone)]
@@ -181,6 +185,9 @@ impl Engine {
         if n == 0 {
             return Err(Error::invalid("number of points to ask", n, "at least 1"));
         }
+        if n > MOST_ASKED {
+            return Err(Error::invalid("number of points to ask", n, format!("at most {MOST_ASKED} at a time")));
+        }
         let asked = self.ledger.entries().len();
         let initial = self.initial_size();
         let (points, belief, fallbacks) = if asked < initial || !self.has_value() {
@@ -252,6 +259,12 @@ impl Engine {
         let earlier = Earlier { last: self.last.as_ref(), recalled: self.recalled.as_ref() };
         let current = believe(&self.settings, (self.prior.dim(), self.seed()), (&rows, &values), earlier)?;
         Ok(self.current.get_or_init(|| current))
+    }
+
+    /// [`Engine::current`], if it has been worked out already.
+    #[must_use]
+    pub fn known(&self) -> Option<&Current> {
+        self.current.get()
     }
 
     /// What the belief given all values so far says about the parameters. Worked out once and kept until an event arrives.

@@ -28,12 +28,13 @@ pub use self::{
     words::{duration, plus_minus, rounded},
 };
 use crate::{
+    belief::estimate::Estimate,
     error::Result,
     infer::posterior::DRAWS,
     journal::{Ledger, Topic},
     run::{
         diagnostics::{Diagnosis, diagnose},
-        engine::{Engine, Repairs},
+        engine::{Current, Engine, Repairs},
         stop::{Status, Stop},
     },
 };
@@ -84,15 +85,32 @@ impl Report {
     /// # Errors
     /// As [`Engine::excluded_mass`].
     pub fn new(engine: &Engine, stop: Option<&Stop>) -> Result<Self> {
-        let ledger = engine.ledger();
-        let tally = Tally::of(ledger);
         // A run that failed has nothing to say about Z, even if its surrogate has.
         let current = match stop {
             Some(Stop { status: Status::Failed, .. }) => None,
             _ => engine.current().ok(),
         };
-        let estimate = current.map(|c| c.estimate).filter(|e| e.log_z.is_finite() && e.log_z_sd.is_finite());
-        let diagnosis = estimate.and_then(|_| diagnose(engine).ok());
+        let diagnosis = current.and_then(estimated).and_then(|_| diagnose(engine).ok());
+        Self::with(engine, stop, current, diagnosis)
+    }
+
+    /// What is known without working anything out: for a run that was interrupted.
+    ///
+    /// # Errors
+    /// As [`Engine::excluded_mass`].
+    pub fn brief(engine: &Engine, stop: &Stop) -> Result<Self> {
+        Self::with(engine, Some(stop), engine.known(), None)
+    }
+
+    fn with(
+        engine: &Engine,
+        stop: Option<&Stop>,
+        current: Option<&Current>,
+        diagnosis: Option<Diagnosis>,
+    ) -> Result<Self> {
+        let ledger = engine.ledger();
+        let tally = Tally::of(ledger);
+        let estimate = current.and_then(estimated);
         Ok(Self {
             log_z: estimate.map(|e| e.log_z),
             log_z_sd: estimate.map(|e| e.log_z_sd),
@@ -167,6 +185,11 @@ impl Report {
         let in_sds = if sd > 0.0 { format!(", {:+.1} sd", difference / sd) } else { String::new() };
         format!("{known} (log Z is {difference:+.1e} from it{in_sds})")
     }
+}
+
+/// The estimate, where there is one.
+fn estimated(current: &Current) -> Option<Estimate> {
+    Some(current.estimate).filter(|e| e.log_z.is_finite() && e.log_z_sd.is_finite())
 }
 
 /// The known answer, where the problem file had one.

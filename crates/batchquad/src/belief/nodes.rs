@@ -22,6 +22,8 @@ pub struct Nodes {
     pub log_means: Vec<f64>,
     /// How many values each has.
     pub counts: Vec<usize>,
+    /// The standard deviation of the mean of each, from how its values scatter; zero for a single one.
+    pub scatter: Vec<f64>,
     /// How many values were joined to a node that was there before.
     pub merged: usize,
     /// How many nodes have values that contradict each other: the likelihood is noisy, or jumps.
@@ -55,10 +57,21 @@ impl Nodes {
             log_values: groups.iter().map(|(_, v)| mean_likelihood(v)).collect(),
             log_means: groups.iter().map(|(_, v)| v.iter().sum::<f64>() / v.len() as f64).collect(),
             counts: groups.iter().map(|(_, v)| v.len()).collect(),
+            scatter: groups.iter().map(|(_, v)| scatter(v)).collect(),
             merged: rows.len() - groups.len(),
             contradictory: groups.iter().filter(|(_, v)| spread(v)).count(),
         })
     }
+}
+
+/// `√(Σ (lᵢ − l̄)²/(n(n − 1)))` of finite values.
+fn scatter(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    if values.len() < 2 || !mean.is_finite() {
+        return 0.0;
+    }
+    (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n * (n - 1.0))).sqrt()
 }
 
 /// `log(Σ ℓᵢ / n)`; a single value comes back to its bits.

@@ -107,7 +107,8 @@ fn calibration_is_sorted_beside_normal_quantiles() {
 #[test]
 fn a_needle_that_one_node_has_hit_is_not_trusted() {
     let needle = |t: &[f64]| -0.5 * ((t[0] - 0.7).powi(2) + (t[1] + 0.4).powi(2)) / 4e-4;
-    let engine = run(2, Settings { max_evaluations: 20, ..Settings::default() }, needle);
+    let surrogate = Model::WsabiL.into();
+    let engine = run(2, Settings { max_evaluations: 20, surrogate, ..Settings::default() }, needle);
     let diagnosis = diagnose(&engine).unwrap();
     assert_eq!(diagnosis.verdict, Level::DoNotTrust, "{}", diagnosis.summary());
     assert_eq!(finding(&diagnosis, "effective-nodes").level, Level::DoNotTrust);

@@ -24,6 +24,8 @@ pub struct Nodes {
     pub log_means: Vec<f64>,
     /// How many values each has.
     pub counts: Vec<usize>,
+    /// The standard deviation of the mean of each, from how its values scatter; zero for a single one.
+    pub scatter: Vec<f64>,
     /// How many values were joined to a node that was there before.
     pub merged: usize,
     /// How many nodes have values that contradict each other: the likelihood is noisy, or jumps.
@@ -63,6 +65,7 @@ impl Nodes {
             log_values: groups.iter().map(|(_, v)| mean_likelihood(v)).collect(),
             log_means: groups.iter().map(|(_, v)| v.iter().sum::<f64>() / v.len() as f64).collect(),
             counts: groups.iter().map(|(_, v)| v.len()).collect(),
+            scatter: groups.iter().map(|(_, v)| scatter(v)).collect(),
             merged: rows.len() - groups.len(),
             contradictory: groups.iter().filter(|(_, v)| spread(v)).count(),
             left_out: 0,
@@ -112,8 +115,10 @@ impl Nodes {
             log_values: chosen(&self.log_values, &kept),
             log_means: chosen(&self.log_means, &kept),
             counts: chosen(&self.counts, &kept),
+            scatter: chosen(&self.scatter, &kept),
+            merged: self.merged,
+            contradictory: self.contradictory,
             left_out: n - most,
-            ..self
         })
     }
 }
@@ -145,6 +150,16 @@ impl Places {
     fn add(&mut self, row: &[f64], group: usize) {
         self.0.entry(Self::cell(row)).or_default().push(group);
     }
+}
+
+/// `√(Σ (lᵢ − l̄)²/(n(n − 1)))` of finite values.
+fn scatter(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    if values.len() < 2 || !mean.is_finite() {
+        return 0.0;
+    }
+    (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n * (n - 1.0))).sqrt()
 }
 
 /// `log(Σ ℓᵢ / n)`; a single value comes back to its bits.
@@ -198,6 +213,24 @@ mod tests {
         let same = |r: &[f64]| rows.iter().position(|x| x.as_slice() == r);
         let kept: Vec<_> = few.points.rows().map(|r| same(r).unwrap()).collect();
         assert!(kept.windows(2).all(|w| w[0] < w[1]), "in their order");
+    }
+
+    #[test]
+    fn what_is_known_of_a_node_stays_with_it_when_others_go() {
+        // Node i has i % 3 + 1 values that scatter by an amount of its own.
+        let told =
+            |i: u32| (0..=i % 3).map(move |k| (vec![0.1 * f64::from(i)], -f64::from(i) - 0.01 * f64::from(i * k)));
+        let (rows, logs): (Vec<_>, Vec<_>) = (0..60).flat_map(told).unzip();
+        let all = Nodes::new(&rows, &logs).unwrap();
+        let few = all.clone().thinned(20).unwrap();
+        assert_eq!((few.points.len(), few.merged, few.contradictory), (20, all.merged, all.contradictory));
+        for (i, row) in few.points.rows().enumerate() {
+            let j = all.points.rows().position(|r| r == row).unwrap();
+            let of =
+                |nodes: &Nodes, k: usize| (nodes.log_values[k], nodes.log_means[k], nodes.counts[k], nodes.scatter[k]);
+            assert_eq!(of(&few, i), of(&all, j));
+        }
+        assert_eq!([few.log_values.len(), few.log_means.len(), few.counts.len(), few.scatter.len()], [20; 4]);
     }
 
     #[test]

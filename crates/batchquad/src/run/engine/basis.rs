@@ -140,15 +140,15 @@ fn checksum(choices: &str, nodes: &Points, logs: &[f64]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::settings::KnownKernel;
+    use crate::run::settings::{KnownKernel, SurrogateChoice};
 
     #[test]
     fn checksums_of_the_first_release_are_known() {
         let nodes = Points::new(1, vec![0.5, -1.0]).unwrap();
         let logs = [-1.25, f64::NEG_INFINITY];
         let of = |settings: &Settings| Fingerprints::new(settings, &nodes, &logs).unwrap();
-        let moving = Settings::default();
-        let prior = Settings { reference: Reference::Prior, ..Settings::default() };
+        let moving = Settings { surrogate: SurrogateChoice::WsabiL, ..Settings::default() };
+        let prior = Settings { reference: Reference::Prior, ..moving.clone() };
         let known = KnownKernel { log_sigma2: 0.5, lengthscales: vec![2.0] };
         let known = Settings { known_kernel: Some(known), ..prior.clone() };
         // The texts are those of 0.1, whatever things are called now.

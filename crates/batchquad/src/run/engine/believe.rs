@@ -16,11 +16,11 @@ use crate::{
         surrogate::Surrogate,
         warp::Model,
     },
-    error::Result,
+    error::{Error, Result},
     infer::posterior::closed_moments,
     numeric::normal,
     points::Points,
-    run::settings::{Reference, Settings},
+    run::settings::{Reference, Settings, SurrogateChoice},
 };
 
 /// While there are at most this many values, every refit searches from several starts; later only when they have grown by
@@ -55,14 +55,23 @@ pub(super) fn believe(
 ) -> Result<Current> {
     match settings.model() {
         Some(model) => warped(settings, model, dim, (rows, values), earlier),
-        None => logarithmic(settings, seed, (rows, values), earlier),
+        None => match logarithmic(settings, seed, (rows, values), earlier) {
+            // What one belief cannot fit the other may.
+            Err(Error::Numerical { .. } | Error::NotPositiveDefinite { .. })
+                if settings.surrogate == SurrogateChoice::Auto =>
+            {
+                warped(settings, Model::WsabiL, dim, (rows, values), earlier)
+            }
+            found => found,
+        },
     }
 }
 
 /// The distinct nodes of a belief about the logarithm: values at one place are averaged, and what is known of their noise with them.
 fn known(settings: &Settings, nodes: Nodes) -> Result<Known> {
     let sd = settings.noise_sd.unwrap_or(0.0);
-    let sds = nodes.counts.iter().map(|&n| sd / (n as f64).sqrt()).collect();
+    let own = nodes.counts.iter().map(|&n| sd / (n as f64).sqrt());
+    let sds = own.zip(&nodes.scatter).map(|(own, scatter)| own.max(*scatter)).collect();
     Known::new(nodes.points, &nodes.log_means, sds)
 }
 
@@ -73,7 +82,7 @@ fn logarithmic(
     Earlier { last, recalled }: Earlier<'_>,
 ) -> Result<Current> {
     let nodes = Nodes::new(rows, values)?.thinned(MOST_NODES)?;
-    let (merged_values, values_left_out) = (nodes.merged, nodes.left_out);
+    let (merged_values, contradictory, values_left_out) = (nodes.merged, nodes.contradictory, nodes.left_out);
     let fingerprints = Fingerprints::new(settings, &nodes.points, &nodes.log_means)?;
     let known = known(settings, nodes)?;
     let same = [last, recalled].into_iter().flatten().find(|b| fingerprints.are_of(b)).and_then(|b| b.log.as_ref());
@@ -91,7 +100,13 @@ fn logarithmic(
         searched: 0,
         log_z: Some(estimate.log_z).filter(|v| v.is_finite()),
         log_z_sd: Some(estimate.log_z_sd).filter(|v| v.is_finite()),
-        repairs: Repairs { merged_values, values_left_out, ..Repairs::default() },
+        repairs: Repairs {
+            merged_values,
+            values_left_out,
+            // Values that scatter are no contradiction where noise is known of.
+            contradictory_nodes: if settings.noise_sd.is_some() || belief.noise() > 0.05 { 0 } else { contradictory },
+            ..Repairs::default()
+        },
         log: Some(Box::new(belief.recipe.clone())),
     };
     let (model_sd, residuals) = (belief.model_sd(), belief.residuals());

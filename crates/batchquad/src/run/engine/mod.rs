@@ -21,7 +21,7 @@ use crate::{
         estimate::Estimate,
         residuals::Residual,
     },
-    choose::{self, select::select},
+    choose::{log::select as select_for_log, select::select},
     error::{Error, Result},
     infer::posterior::{Posterior, mass_nearest},
     journal::{Applied, Asked, Event, Header, Ledger},
@@ -205,9 +205,7 @@ impl Engine {
                     let chosen = select(&*self.settings.rule(), surrogate, &avoided, n, search)?;
                     (frame.leave(&chosen.points)?, chosen.fallbacks)
                 }
-                Belief::Log(belief) => {
-                    (choose::log::select(belief, &self.avoided()?, n, self.seed(), asked as u64)?, 0)
-                }
+                Belief::Log(belief) => (select_for_log(belief, &self.avoided()?, n, self.seed(), asked as u64)?, 0),
             };
             (points, Some(current.believed.clone()), fallbacks)
         };

@@ -1,0 +1,169 @@
+//! The belief about log ℓ: exact where it should be, honest where it cannot be.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::f64::consts::TAU;
+
+use batchquad::{
+    Config, Engine, Prior, Settings,
+    infer::Method,
+    integrate,
+    journal::{Event, Told},
+    numeric::{Purpose, Stream},
+    prior::Distribution,
+    run::{Level, SurrogateChoice, diagnose},
+    types::Outcome,
+};
+
+fn prior(d: usize) -> Prior {
+    let normal = Distribution::normal(0.0, 1.0).unwrap();
+    Prior::independent((0..d).map(|k| (format!("x{k}"), normal))).unwrap()
+}
+
+fn go(
+    d: usize,
+    evaluations: usize,
+    log_likelihood: impl Fn(&[f64]) -> f64 + Send + Sync + 'static,
+) -> batchquad::Integral {
+    let settings = Settings { surrogate: SurrogateChoice::Log, max_evaluations: evaluations, ..Settings::default() };
+    integrate(log_likelihood, prior(d), Config { settings, ..Config::default() }).unwrap()
+}
+
+/// `log N(x; mean, s²)` in each coordinate.
+fn bell(theta: &[f64], mean: f64, s: f64) -> f64 {
+    theta.iter().map(|t| -0.5 * ((t - mean) / s).powi(2) - 0.5 * (TAU * s * s).ln()).sum()
+}
+
+/// The evidence of [`bell`] under `N(0, I)`.
+fn evidence(d: usize, mean: f64, s: f64) -> f64 {
+    bell(&vec![0.0; d], mean, (1.0 + s * s).sqrt())
+}
+
+#[test]
+fn normal_posteriors_far_narrower_than_the_prior_are_exact() {
+    // A process with a quadratic is exact for these after (d + 1)(d + 2)/2 values; the limit is the noise that keeps the matrix well conditioned.
+    for (d, s, n) in [(1, 0.02, 24), (2, 0.02, 40), (4, 0.05, 64), (6, 0.03, 96)] {
+        let run = go(d, n, move |t| bell(t, 0.6, s));
+        let error = run.estimate.log_z - evidence(d, 0.6, s);
+        assert!(error.abs() < 1e-3 && run.estimate.log_z_sd < 1e-2, "{d}: {error:e} ± {:e}", run.estimate.log_z_sd);
+        let belief = run.engine.current().unwrap().surrogate.log().unwrap().clone();
+        assert!(belief.arrived());
+    }
+}
+
+#[test]
+fn an_offset_moves_log_z_and_nothing_else() {
+    let near = go(2, 48, |t| bell(t, 0.6, 0.1));
+    let far = go(2, 48, |t| bell(t, 0.6, 0.1) - 1e6);
+    // A double at a million has ten digits behind the point.
+    assert!((near.estimate.log_z - far.estimate.log_z - 1e6).abs() < 1e-4);
+}
+
+#[test]
+fn the_posterior_is_that_of_the_likelihood() {
+    let run = go(2, 64, |t| bell(t, 0.6, 0.1));
+    let posterior = run.engine.posterior().unwrap();
+    assert_eq!(posterior.method(), Method::Draws);
+    let (mean, sd) = (0.6 / 1.01, (0.01_f64 / 1.01).sqrt());
+    for k in 0..2 {
+        let marginal = posterior.marginal(k).unwrap();
+        // Thousands of quasi-random draws, smoothed: a hundredth of a standard deviation and a few per cent of it.
+        assert!((marginal.mean() - mean).abs() < 0.02 * sd, "{} {mean}", marginal.mean());
+        assert!((marginal.sd() / sd - 1.0).abs() < 0.05, "{} {sd}", marginal.sd());
+    }
+    let square = posterior.expect(4096, 1, |t| vec![t[0] * t[0]]).unwrap();
+    let truth = mean * mean + sd * sd;
+    assert!((square.mean[0] - truth).abs() < 4.0 * square.error(0) + 1e-4, "{square:?} {truth}");
+}
+
+#[test]
+fn noise_is_found_and_said_and_the_bar_holds() {
+    let noisy = |t: &[f64]| {
+        let bits = t.iter().fold(7_u64, |h, v| (h ^ v.to_bits()).wrapping_mul(0x100_0000_01b3).rotate_left(17));
+        bell(t, 0.5, 0.4) + 0.3 * Stream::new(bits, Purpose::Experiment, 0).normal()
+    };
+    let run = go(2, 96, noisy);
+    let error = run.estimate.log_z - evidence(2, 0.5, 0.4);
+    assert!(error.abs() < 4.0 * run.estimate.log_z_sd && run.estimate.log_z_sd < 0.3, "{error} {:?}", run.estimate);
+    let belief = run.engine.current().unwrap().surrogate.log().unwrap().clone();
+    assert!(belief.noise() > 0.15 && belief.noise() < 0.6, "{}", belief.noise());
+    let diagnosis = diagnose(&run.engine).unwrap();
+    assert!(diagnosis.findings.iter().any(|f| f.name == "noise" && f.level == Level::Look));
+}
+
+#[test]
+fn before_a_run_has_arrived_no_small_bar_is_stated() {
+    // Ten values in six dimensions know nothing of a posterior a hundred times narrower than the prior.
+    let run = go(6, 18, |t| bell(t, 0.9, 0.01));
+    assert!(run.estimate.log_z_sd >= 10.0, "{:?}", run.estimate);
+    let diagnosis = diagnose(&run.engine).unwrap();
+    assert_eq!(diagnosis.verdict, Level::DoNotTrust);
+    assert!(diagnosis.summary().contains("not arrived"), "{}", diagnosis.summary());
+}
+
+#[test]
+fn a_belief_made_anew_from_the_record_has_the_same_bits() {
+    let settings = Settings { surrogate: SurrogateChoice::Log, ..Settings::default() };
+    let f = |t: &[f64]| bell(t, 0.4, 0.2) + 0.3 * (3.0 * t[0]).sin();
+    let mut engine = Engine::new(prior(2), settings.clone(), 5).unwrap();
+    let mut events = Vec::new();
+    for _ in 0..5 {
+        let asked = engine.ask(engine.next_batch()).unwrap();
+        let jobs = asked.jobs.clone();
+        events.push(Event::Asked(asked));
+        engine.apply(events.last().unwrap()).unwrap();
+        for job in jobs {
+            events.push(Event::Told(Told::new(job.id, Outcome::Value(f(&job.theta)))));
+            engine.apply(events.last().unwrap()).unwrap();
+        }
+        // After every batch, and again when the next has been asked and nothing has come back.
+        let asked = engine.ask(engine.next_batch()).unwrap();
+        for further in [None, Some(Event::Asked(asked))] {
+            let mut again = Engine::new(prior(2), settings.clone(), 5).unwrap();
+            events.iter().chain(&further).for_each(|e| {
+                again.apply(e).unwrap();
+            });
+            let (a, b) = (engine.current().unwrap(), again.current().unwrap());
+            assert_eq!(a.estimate.log_z.to_bits(), b.estimate.log_z.to_bits());
+            assert_eq!(a.estimate.log_z_sd.to_bits(), b.estimate.log_z_sd.to_bits());
+            let next = |e: &Engine| e.ask(3).unwrap().jobs.iter().map(|j| j.theta.clone()).collect::<Vec<_>>();
+            if further.is_none() {
+                assert_eq!(next(&engine), next(&again));
+            }
+        }
+    }
+}
+
+#[test]
+fn threads_do_not_change_a_bit() {
+    let bits = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let mut engine =
+                Engine::new(prior(3), Settings { surrogate: SurrogateChoice::Log, ..Settings::default() }, 2).unwrap();
+            for _ in 0..4 {
+                let asked = engine.ask(engine.next_batch()).unwrap();
+                let jobs = asked.jobs.clone();
+                engine.apply(&Event::Asked(asked)).unwrap();
+                for job in jobs {
+                    let value = bell(&job.theta, 0.3, 0.3) + 0.2 * (4.0 * job.theta[0]).cos();
+                    engine.apply(&Event::Told(Told::new(job.id, Outcome::Value(value)))).unwrap();
+                }
+            }
+            let current = engine.current().unwrap();
+            (current.estimate.log_z.to_bits(), current.estimate.log_z_sd.to_bits())
+        })
+    };
+    assert_eq!(bits(1), bits(3));
+}
+
+#[test]
+fn choices_that_only_the_others_have_lead_to_them() {
+    use batchquad::{belief::Model, choose::BatchRule, run::Reference};
+    let auto = Settings::default();
+    assert_eq!(auto.model(), None);
+    assert_eq!(Settings { batch_rule: BatchRule::LocalPenalisation, ..auto.clone() }.model(), Some(Model::WsabiL));
+    assert_eq!(Settings { reference: Reference::Prior, ..auto.clone() }.model(), Some(Model::WsabiL));
+    assert_eq!(Settings { surrogate: SurrogateChoice::Plain, ..auto.clone() }.model(), Some(Model::Plain));
+    let error = Settings { surrogate: SurrogateChoice::WsabiL, noise_sd: Some(0.3), ..auto }.validate().unwrap_err();
+    assert!(error.to_string().contains("noise_sd"), "{error}");
+}

@@ -3,8 +3,8 @@
 use anyhow::{Result, anyhow};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// Less memory than this and the program cannot even say what is wrong later on.
-const LEAST: u64 = 64 << 20;
+/// Less memory than this and the program cannot even say what is wrong later on: a run of eight evaluations on two threads takes more than half of it.
+const LEAST: u64 = 256 << 20;
 
 /// Threads for parallel loops, for as long as it is kept: where no more can be started, this one does everything.
 #[must_use]

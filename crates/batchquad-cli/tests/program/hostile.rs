@@ -270,7 +270,7 @@ fn too_few_processes_or_too_little_memory_are_said_or_made_do_with() {
         let run = format!("ulimit {limit}; exec {program} run problem.toml -q");
         Command::new("bash").args(["-c", &run]).current_dir(place.dir.path()).output().unwrap()
     };
-    for limit in ["-v 20000", "-v 40000", "-n 6", "-n 12", "-f 0"] {
+    for limit in ["-v 20000", "-v 40000", "-v 80000", "-v 264000", "-n 6", "-n 12", "-f 0"] {
         let place = Place::bump("max_evaluations = 12\nworkers = 2");
         let done = limited(&place, limit);
         let said = String::from_utf8_lossy(&done.stderr).into_owned();

@@ -24,6 +24,10 @@ const INTEGRAL: usize = 256;
 /// Draws from the prior among which the scout chooses.
 const SCOUTED: usize = 300;
 
+/// The variance of `log ℓ` from which on a place is unknown, and how few such places are too few.
+const UNKNOWN: f64 = 1.0;
+const FEW: usize = 30;
+
 /// While nothing is found, one in so many points looks elsewhere.
 const SEARCHING: u64 = 4;
 
@@ -62,8 +66,13 @@ impl<'a> Elsewhere<'a> {
     fn new(belief: &'a LogBelief, pending: &Points, seed: u64, asked: u64) -> Result<Self> {
         let (view, process) = &belief.scout;
         let waiting: Vec<Vec<f64>> = pending.rows().map(|u| view.enter(u)).collect();
-        let candidates = prior_points(process.dim(), SCOUTED, seed, asked)?;
-        let candidates = candidates.iter().map(|u| view.enter(u)).collect();
+        let drawn: Vec<Vec<f64>> =
+            prior_points(process.dim(), 2 * SCOUTED, seed, asked)?.iter().map(|u| view.enter(u)).collect();
+        // Where it is known what there is, nothing is to be found.
+        let variance = process.predict(&Points::from_rows(&drawn)?).variance;
+        let unknown = drawn.iter().zip(&variance).filter(|(_, v)| **v > UNKNOWN).map(|(x, _)| x.clone());
+        let unknown: Vec<Vec<f64>> = unknown.take(SCOUTED).collect();
+        let candidates = if unknown.len() < FEW { drawn[..SCOUTED].to_vec() } else { unknown };
         Ok(Self {
             belief,
             draws: Draws::new(process, candidates, &waiting)?,

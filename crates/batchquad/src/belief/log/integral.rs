@@ -414,3 +414,51 @@ pub(crate) fn uncertainty(process: &Process, integral: &Integral, count: usize) 
         (0..process.len()).map(|i| (0..count).map(|j| half.get(i, j)).sum::<f64>() / count as f64).collect();
     Ok(Uncertainty { model_variance, inflation, influence })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A mixture that is drawn from exactly, and what it integrates.
+    fn proposal() -> (Proposal, Points, Vec<f64>) {
+        let unit = vec![1.0, 0.0, 0.0, 1.0];
+        let prior = Normal::new(vec![0.0, 0.0], vec![3.0, 0.0, 0.0, 3.0]);
+        let near = Normal::new(vec![0.5, 0.0], unit);
+        let far = Normal::with_covariance(vec![2.0, 2.0], &[0.5, 0.2, 0.2, 0.5]).unwrap();
+        let q = Proposal::new(vec![(0.7, near), (0.3, far)], &prior).rounded(1024);
+        let points = q.draw(1024, SHIFTS, 7, 0).unwrap();
+        let logs = points.rows().map(|x| q.log_density(x)).collect();
+        (q, points, logs)
+    }
+
+    #[test]
+    fn controls_integrate_what_they_are_made_of_without_error() {
+        let (q, points, logs) = proposal();
+        // A normal density a little beside a component is nearly a combination of its derivatives.
+        let target = Normal::with_covariance(vec![0.55, 0.02], &[1.05, 0.03, 0.03, 0.97]).unwrap();
+        let weights: Vec<f64> =
+            points.rows().zip(&logs).map(|(x, l)| 2.5 * (target.log_density(x) - l).exp()).collect();
+        let (mean, error) = controlled(&q, &points, &logs, &weights).unwrap();
+        assert!((mean - 2.5).abs() < 1e-4 && error < 1e-4, "{mean} ± {error}");
+        let plain = weights.iter().sum::<f64>() / weights.len() as f64;
+        assert!((plain - 2.5).abs() > 3.0 * (mean - 2.5).abs());
+    }
+
+    #[test]
+    fn the_stated_error_is_about_the_real_one() {
+        let (q, points, logs) = proposal();
+        // A bent density, which no combination of the controls is: its integral over all is √(2π·0.3)·√(2π·0.5).
+        let log_f = |x: &[f64]| -0.5 * (x[0] * x[0] / 0.5 + (x[1] - x[0] * x[0]).powi(2) / 0.3);
+        let truth = std::f64::consts::TAU * 0.15_f64.sqrt();
+        let weights: Vec<f64> = points.rows().zip(&logs).map(|(x, l)| (log_f(x) - l).exp()).collect();
+        let (mean, error) = controlled(&q, &points, &logs, &weights).unwrap();
+        assert!((mean - truth).abs() < 4.0 * error && error < 0.01 * truth, "{mean} ± {error}, {truth}");
+    }
+
+    #[test]
+    fn resampling_is_by_weight() {
+        let chosen = resample(&[0.1, 0.0, 0.6, 0.3], 10, 0.5);
+        let count = |i: usize| chosen.iter().filter(|c| **c == i).count();
+        assert_eq!([count(0), count(1), count(2), count(3)], [1, 0, 6, 3]);
+    }
+}

@@ -13,11 +13,14 @@ use crate::{
 /// A quarter of the nats that a value lies beyond those that are sharp is its tolerance.
 const TOLERANCE: f64 = 0.25;
 
-/// Nodes closer than this, in latent coordinates, tell noise from structure.
-const TWINS: f64 = 1e-3;
+/// Nodes closer than this, in latent coordinates, tell noise from structure; closer than `nodes::COINCIDENT` they would be one.
+const TWINS: f64 = 1e-4;
 
-/// Twins whose values differ by less than this on average say that there is no noise.
+/// Noise below this is of no interest.
 const NOISELESS: f64 = 0.02;
+
+/// The most pairs of twins that are asked for.
+const MOST_TWINS: usize = 4;
 
 /// Twins further below the best than this say nothing: there the slope alone makes them differ.
 const TWIN_DEPTH: f64 = 30.0;
@@ -221,19 +224,22 @@ impl Known {
         gaps
     }
 
-    /// The largest noise that twins allow: they agree, or there is no bound.
+    /// The largest noise that twins allow: three times their largest difference. There is no bound before there are twins.
     pub(crate) fn noise_cap(&self) -> f64 {
-        let gaps = self.twins();
-        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
-        if mean < NOISELESS { NOISELESS } else { f64::INFINITY }
+        match self.twins().into_iter().reduce(f64::max) {
+            Some(gap) => NOISELESS.max(3.0 * gap),
+            None => f64::INFINITY,
+        }
     }
 
-    /// A point beside the best node that tells noise from structure, where nothing has told it yet.
-    pub(crate) fn twin_wanted(&self) -> Option<Vec<f64>> {
-        if !self.twins().is_empty() {
+    /// A point beside the best node that tells noise from structure, where a fitted noise is not explained by twins yet.
+    pub(crate) fn twin_wanted(&self, noise: f64) -> Option<Vec<f64>> {
+        let pairs = self.twins().len();
+        let explained = pairs > 0 && noise < 0.9 * self.noise_cap();
+        if noise <= 2.5 * NOISELESS || explained || pairs >= MOST_TWINS {
             return None;
         }
-        let step = 0.3 * TWINS / (self.dim() as f64).sqrt();
+        let step = (0.3 + 0.1 * pairs as f64) * TWINS / (self.dim() as f64).sqrt();
         Some(self.best_node().iter().map(|v| v + step).collect())
     }
 

@@ -91,13 +91,14 @@ impl LogBelief {
         self.model_sd
     }
 
-    /// The belief about the evidence: the variances of the process, of the jackknife, of the sampling and of the likelihood's edge together; before the run has
+    /// The belief about the evidence: the variances of the process, of the jackknife, of the sampling, of the likelihood's edge and of what may be
+    /// unseen together; before the run has
     /// arrived no less than ten nats.
     #[must_use]
     pub fn estimate(&self) -> Estimate {
-        let known =
-            (self.model_sd.powi(2) + self.jackknife_sd.powi(2) + self.monte_carlo_sd.powi(2) + self.edge_sd.powi(2))
-                .sqrt();
+        let unseen_sd = (2.0 * self.unseen).ln_1p();
+        let parts = [self.model_sd, self.jackknife_sd, self.monte_carlo_sd, self.edge_sd, unseen_sd];
+        let known = parts.iter().map(|sd| sd * sd).sum::<f64>().sqrt();
         let sd = if self.arrived() { known } else { known.max(NOT_ARRIVED) };
         Estimate::from_log(self.log_z, sd, self.known.largest_likelihood)
     }

@@ -323,3 +323,85 @@ pub(crate) fn log_marginal(hyper: &Hyper, data: &Data) -> Result<(f64, Vec<f64>)
     }
     Ok((value, gradient))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::numeric::rng::{Purpose, Stream};
+
+    fn data() -> Data {
+        let mut stream = Stream::new(3, Purpose::Experiment, 0);
+        let nodes = Points::from_rows(&(0..12).map(|_| stream.normals(3)).collect::<Vec<_>>()).unwrap();
+        let targets = nodes.rows().map(|x| -dot(x, x) + (2.0 * x[0]).sin() + 0.3 * x[1] * x[2]).collect();
+        Data { nodes, targets, variances: (0..12).map(|i| 0.01 * f64::from(i % 3)).collect() }
+    }
+
+    fn hyper(log: &[f64]) -> Hyper {
+        Hyper {
+            sigma: log[0].exp(),
+            quadratic: log[1].exp(),
+            noise: log[2].exp(),
+            lengthscales: log[3..].iter().map(|l| l.exp()).collect(),
+            constant: 5.0,
+        }
+    }
+
+    #[test]
+    fn the_gradient_of_the_marginal_likelihood_is_its_slope() {
+        let at = [0.3, -0.5, -2.0, 0.2, 0.6, -0.1];
+        let (_, gradient) = log_marginal(&hyper(&at), &data()).unwrap();
+        for k in 0..at.len() {
+            let moved = |h: f64| {
+                let mut log = at;
+                log[k] += h;
+                log_marginal(&hyper(&log), &data()).unwrap().0
+            };
+            // Central differences: an error of h² times third derivatives of order ten.
+            let slope = (moved(1e-4) - moved(-1e-4)) / 2e-4;
+            assert!((gradient[k] - slope).abs() < 1e-6 * (1.0 + slope.abs()), "{k}: {} {slope}", gradient[k]);
+        }
+    }
+
+    #[test]
+    fn the_mean_has_its_derivatives() {
+        let process = Process::new(hyper(&[0.3, -0.5, -2.0, 0.2, 0.6, -0.1]), data()).unwrap();
+        let x = [0.3, -0.2, 0.5];
+        let (value, gradient, hessian) = process.jet(&x, true);
+        let at = |x: [f64; 3]| process.jet(&x, false);
+        assert!((process.mean(&Points::from_rows(&[x]).unwrap())[0] - value).abs() < 1e-10);
+        for a in 0..3 {
+            let moved = |h: f64| {
+                let mut y = x;
+                y[a] += h;
+                at(y)
+            };
+            let (up, down) = (moved(1e-5), moved(-1e-5));
+            assert!((gradient[a] - (up.0 - down.0) / 2e-5).abs() < 1e-6);
+            for b in 0..3 {
+                assert!((hessian[a * 3 + b] - (up.1[b] - down.1[b]) / 2e-5).abs() < 1e-6);
+            }
+        }
+    }
+
+    #[test]
+    fn sums_of_covariances_are_those_of_the_matrix() {
+        let process = Process::new(hyper(&[0.3, -0.5, -2.0, 0.2, 0.6, -0.1]), data()).unwrap();
+        let points = Points::from_rows(&[[0.1, 0.2, 0.3], [-1.0, 0.5, 0.0], [0.0, 2.0, 1.0]]).unwrap();
+        let columns = Matrix::from_fn(3, 2, |i, j| 0.5 + i as f64 - 2.0 * j as f64);
+        let placed = process.place(&points);
+        let (prior, half) = (process.prior_cross(&placed, &placed), process.half(&placed));
+        let sums = process.covariance_sums(&points, &columns);
+        for k in 0..2 {
+            for l in 0..2 {
+                let mut direct = 0.0;
+                for s in 0..3 {
+                    for t in 0..3 {
+                        let c = prior.get(s, t) - dot(half.col(s), half.col(t));
+                        direct += columns.get(s, k) * c * columns.get(t, l);
+                    }
+                }
+                assert!((sums.get(k, l) - direct).abs() < 1e-9 * (1.0 + direct.abs()));
+            }
+        }
+    }
+}

@@ -308,8 +308,8 @@ fn finish(
         Some(support) => edge(support, &integral)?,
         None => 0.0,
     };
-    let unseen = unseen(known, &scout.1, log_z, seed)?;
-    let twin = (process.hyper.noise > 0.05).then(|| known.twin_wanted()).flatten();
+    let unseen = view_share(&recipe.posterior) * unseen(known, &scout.1, log_z, seed)?;
+    let twin = known.twin_wanted(process.hyper.noise);
     Ok(LogBelief {
         log_z,
         model_sd: uncertain.model_variance.sqrt(),
@@ -342,6 +342,11 @@ pub(crate) fn prior_points(d: usize, count: usize, seed: u64, address: u64) -> R
     let sobol = SobolSequence::new(d, seed ^ 0x5eed)?;
     let first = (address as u32).wrapping_mul(count as u32) % (1 << 30);
     Ok((0..count as u32).map(|i| sobol.point(first + i).iter().map(|p| normal_quantile(*p)).collect()).collect())
+}
+
+/// The volume of the posterior in prior standard deviations, at most one: a peak that nobody has seen is taken to be as wide as those that have been.
+fn view_share(posterior: &Region) -> f64 {
+    View::new(posterior.clone()).map_or(0.0, |view| view.log_volume.min(0.0).exp())
 }
 
 /// What the scout expects, relative to `Z`, where it knows next to nothing: `E[min(ℓ, largest ℓ seen)]` over the draws from the prior at

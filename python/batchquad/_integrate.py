@@ -53,7 +53,7 @@ def integrate(
             any ``concurrent.futures.Executor``, a Dask client, or a function without arguments that makes an executor.
         store: A directory in which everything is kept; the same call resumes it.
         surrogate: The belief about the likelihood: ``"log"`` is a Gaussian process on its logarithm, ``"wsabi-l"`` the paper's on its square
-            root. ``"auto"`` is ``"log"``, unless a choice is made that only the others have (a kernel, another batch rule, …).
+            root. ``"auto"`` is ``"log"`` for up to 12 parameters, unless a choice is made that only the others have (a kernel, another batch rule, …).
         batch_rule: How the points of a batch are kept apart.
         schedule: ``"batch"`` chooses when the whole batch is back (reproducible to the bit), ``"async"`` whenever a worker is free.
         timeout: Seconds for one evaluation; needs an executor.

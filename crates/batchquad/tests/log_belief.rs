@@ -160,10 +160,10 @@ fn threads_do_not_change_a_bit() {
 fn choices_that_only_the_others_have_lead_to_them() {
     use batchquad::{belief::Model, choose::BatchRule, run::Reference};
     let auto = Settings::default();
-    assert_eq!(auto.model(), None);
-    assert_eq!(Settings { batch_rule: BatchRule::LocalPenalisation, ..auto.clone() }.model(), Some(Model::WsabiL));
-    assert_eq!(Settings { reference: Reference::Prior, ..auto.clone() }.model(), Some(Model::WsabiL));
-    assert_eq!(Settings { surrogate: SurrogateChoice::Plain, ..auto.clone() }.model(), Some(Model::Plain));
+    assert_eq!(auto.model(2), None);
+    assert_eq!(Settings { batch_rule: BatchRule::LocalPenalisation, ..auto.clone() }.model(2), Some(Model::WsabiL));
+    assert_eq!(Settings { reference: Reference::Prior, ..auto.clone() }.model(2), Some(Model::WsabiL));
+    assert_eq!(Settings { surrogate: SurrogateChoice::Plain, ..auto.clone() }.model(2), Some(Model::Plain));
     let error = Settings { surrogate: SurrogateChoice::WsabiL, noise_sd: Some(0.3), ..auto }.validate().unwrap_err();
     assert!(error.to_string().contains("noise_sd"), "{error}");
 }

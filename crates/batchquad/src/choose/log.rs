@@ -28,6 +28,9 @@ const SCOUTED: usize = 300;
 const UNKNOWN: f64 = 1.0;
 const FEW: usize = 30;
 
+/// Points closer than this, in latent coordinates, are the same.
+const SAME: f64 = 2e-5;
+
 /// While nothing is found, one in so many points looks elsewhere.
 const SEARCHING: u64 = 4;
 
@@ -51,7 +54,21 @@ pub(crate) fn select(belief: &LogBelief, pending: &Points, n: usize, seed: u64, 
         Some(search) => climb(belief, search, n, seed, asked, &mut elsewhere)?,
         None => refine(belief, pending, n, seed, asked, &mut elsewhere)?,
     };
-    Points::from_rows(&chosen)
+    // A point that is known or under way is not asked again; one that a twin asks for is beside it.
+    let mut free: Vec<Vec<f64>> = Vec::new();
+    for point in chosen {
+        let mut point = point;
+        for _ in 0..SCOUTED {
+            let same = |t: &[f64]| t.iter().zip(&point).map(|(a, b)| (a - b).powi(2)).sum::<f64>() < SAME * SAME;
+            let taken = belief.known.nodes.rows().chain(pending.rows()).chain(free.iter().map(Vec::as_slice)).any(same);
+            if !taken {
+                break;
+            }
+            point = elsewhere.next();
+        }
+        free.push(point);
+    }
+    Points::from_rows(&free)
 }
 
 /// Looks where nobody looked: first beside the best node if noise is in doubt, then by joint draws of the scout over the prior.
@@ -126,7 +143,7 @@ fn refine(
         let number = asked + k as u64;
         let score = |i: usize| -> f64 {
             let v = pool.variance[i] + edge[i];
-            if number % 2 == 0 {
+            if number.is_multiple_of(2) {
                 (pool.with_z[i].powi(2) / (v + noise)).ln()
             } else {
                 2.0 * level[i] + v.min(4.0) + v.min(30.0).exp_m1().ln()

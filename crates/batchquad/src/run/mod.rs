@@ -17,8 +17,8 @@ pub use self::{
     report::Report,
     session::{Plan, Session, peek, peek_before_damage},
     settings::{
-        KernelChoice, KnownKernel, OnFailure, Reference, Schedule, Settings, SurrogateChoice, initial_size,
-        log_initial_size,
+        KernelChoice, KnownKernel, MOST_FOR_LOG, OnFailure, Reference, Schedule, Settings, SurrogateChoice,
+        initial_size, log_initial_size,
     },
     stop::{Status, Stop, target_met},
 };

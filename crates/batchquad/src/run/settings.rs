@@ -12,12 +12,16 @@ use crate::{
     error::{Error, Result, require_finite, require_positive},
 };
 
+/// The most parameters for which [`SurrogateChoice::Auto`] is a belief about the logarithm: a quadratic in more has more coefficients than a run
+/// has values.
+pub const MOST_FOR_LOG: usize = 12;
+
 /// Which belief about the likelihood a run holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SurrogateChoice {
-    /// [`SurrogateChoice::Log`], unless a kernel, a batch rule, an acquisition or a reference measure is chosen, which only the others have: then
-    /// [`SurrogateChoice::WsabiL`].
+    /// [`SurrogateChoice::Log`] for up to [`MOST_FOR_LOG`] parameters, unless a kernel, a batch rule, an acquisition or a reference measure is
+    /// chosen, which only the others have: then [`SurrogateChoice::WsabiL`].
     #[default]
     Auto,
     /// A Gaussian process on the logarithm of the posterior density: it arrives from far away, is exact for normal posteriors and carries
@@ -262,7 +266,7 @@ impl Settings {
                 "none with surrogate = \"log\", whose kernel is another",
             ));
         }
-        if let (Some(sd), Some(model)) = (self.noise_sd, self.model()) {
+        if let (Some(sd), Some(model)) = (self.noise_sd, self.model(1)) {
             return Err(Error::invalid(
                 "noise_sd",
                 sd,
@@ -286,9 +290,9 @@ impl Settings {
         }
     }
 
-    /// The warp of the belief; none where it is about the logarithm.
+    /// The warp of the belief about `dim` parameters; none where it is about the logarithm.
     #[must_use]
-    pub fn model(&self) -> Option<Model> {
+    pub fn model(&self, dim: usize) -> Option<Model> {
         let plain = Self::default();
         match self.surrogate {
             SurrogateChoice::Log => None,
@@ -296,7 +300,8 @@ impl Settings {
             SurrogateChoice::WsabiL => Some(Model::WsabiL),
             SurrogateChoice::WsabiM => Some(Model::WsabiM),
             SurrogateChoice::Auto => {
-                let asked = self.known_kernel.is_some()
+                let asked = dim > MOST_FOR_LOG
+                    || self.known_kernel.is_some()
                     || self.batch_rule != plain.batch_rule
                     || self.acquisition != plain.acquisition
                     || self.reference != plain.reference
@@ -309,7 +314,7 @@ impl Settings {
     /// How many points the initial design has in `dim` dimensions.
     #[must_use]
     pub fn design_size(&self, dim: usize) -> usize {
-        let by_default = if self.model().is_some() { initial_size(dim) } else { log_initial_size(dim) };
+        let by_default = if self.model(dim).is_some() { initial_size(dim) } else { log_initial_size(dim) };
         self.initial_size.unwrap_or(by_default)
     }
 

@@ -84,12 +84,11 @@ pub(crate) struct Integral {
     pub(crate) top: f64,
 }
 
+/// A maximum of the mean: its height, where it is, and the normal distribution of its curvature if there is one.
+pub(crate) type Mode = (f64, Vec<f64>, Option<Normal>);
+
 /// Local maxima of the mean with the normal distributions of their curvature.
-pub(crate) fn laplace(
-    process: &Process,
-    starts: &[Vec<f64>],
-    radius: f64,
-) -> Result<Vec<(f64, Vec<f64>, Option<Normal>)>> {
+pub(crate) fn laplace(process: &Process, starts: &[Vec<f64>], radius: f64) -> Result<Vec<Mode>> {
     let d = process.dim();
     let ascent = Ascent { max_evaluations: 60, gradient_tolerance: 1e-4, value_tolerance: 1e-6, max_step: 1.0 };
     let reach = starts.iter().flatten().fold(radius, |r, v| r.max(v.abs() + radius));
@@ -103,7 +102,7 @@ pub(crate) fn laplace(
             })
             .collect())
     })?;
-    let mut found: Vec<(f64, Vec<f64>, Option<Normal>)> = Vec::new();
+    let mut found: Vec<Mode> = Vec::new();
     let mut sorted: Vec<_> = summits.into_iter().filter(|s| s.value.is_finite()).collect();
     sorted.sort_by(|a, b| b.value.total_cmp(&a.value));
     for summit in sorted {

@@ -53,7 +53,7 @@ pub(super) fn believe(
     (rows, values): (&[Vec<f64>], &[f64]),
     earlier: Earlier<'_>,
 ) -> Result<Current> {
-    match settings.model() {
+    match settings.model(dim) {
         Some(model) => warped(settings, model, dim, (rows, values), earlier),
         None => match logarithmic(settings, seed, (rows, values), earlier) {
             // What one belief cannot fit the other may.
@@ -169,7 +169,7 @@ pub(super) fn recall(
     }
     let data = Data {
         settings,
-        warp: settings.model().unwrap_or_default(),
+        warp: settings.model(dim).unwrap_or_default(),
         dim,
         nodes: nodes.points,
         log_values: nodes.log_values,

@@ -70,7 +70,7 @@ pub struct Engine {
 
 /// What an event says beyond the ledger's part of it.
 enum Read {
-    Basis(Basis),
+    Basis(Box<Basis>),
     Settings(Box<Settings>),
     Nothing,
 }
@@ -135,7 +135,7 @@ impl Engine {
     /// What an event would do, and what it says.
     fn judge(&self, event: &Event) -> Result<(Applied, Read)> {
         let read = match event {
-            Event::Asked(asked) => Read::Basis(read_basis(asked)?),
+            Event::Asked(asked) => Read::Basis(Box::new(read_basis(asked)?)),
             Event::Settings { changes } => {
                 let mut settings = self.ledger.settings().clone();
                 settings.extend(changes.clone());
@@ -151,7 +151,7 @@ impl Engine {
         self.ledger.take(event)?;
         match (event, read) {
             (Event::Asked(asked), Read::Basis(basis)) => {
-                self.take_basis(asked, basis, self.ledger.batches().len() - 1);
+                self.take_basis(asked, *basis, self.ledger.batches().len() - 1);
             }
             (_, Read::Settings(settings)) => self.settings = *settings,
             _ => {}

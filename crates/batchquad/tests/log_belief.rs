@@ -44,7 +44,8 @@ fn normal_posteriors_far_narrower_than_the_prior_are_exact() {
     for (d, s, n) in [(1, 0.02, 24), (2, 0.02, 40), (4, 0.05, 64), (6, 0.03, 96)] {
         let run = go(d, n, move |t| bell(t, 0.6, s));
         let error = run.estimate.log_z - evidence(d, 0.6, s);
-        assert!(error.abs() < 1e-3 && run.estimate.log_z_sd < 1e-2, "{d}: {error:e} ± {:e}", run.estimate.log_z_sd);
+        // Most of the bar is what may be where nobody has looked.
+        assert!(error.abs() < 1e-3 && run.estimate.log_z_sd < 0.05, "{d}: {error:e} ± {:e}", run.estimate.log_z_sd);
         let belief = run.engine.current().unwrap().surrogate.log().unwrap().clone();
         assert!(belief.arrived());
     }
@@ -94,7 +95,7 @@ fn noise_is_found_and_said_and_the_bar_holds() {
 fn before_a_run_has_arrived_no_small_bar_is_stated() {
     // Ten values in six dimensions know nothing of a posterior a hundred times narrower than the prior.
     let run = go(6, 18, |t| bell(t, 0.9, 0.01));
-    assert!(run.estimate.log_z_sd >= 10.0, "{:?}", run.estimate);
+    assert!(run.estimate.log_z_sd >= 20.0, "{:?}", run.estimate);
     let diagnosis = diagnose(&run.engine).unwrap();
     assert_eq!(diagnosis.verdict, Level::DoNotTrust);
     assert!(diagnosis.summary().contains("not arrived"), "{}", diagnosis.summary());

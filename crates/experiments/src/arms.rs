@@ -35,6 +35,10 @@ impl Arm {
     pub fn spec(&self, seed: u64) -> Spec {
         let mut settings = self.settings.clone();
         if settings.batch == 1 {
+            // A rule of the square root's belief means that belief, also where the rule makes no difference.
+            if let Some(model) = settings.model(1) {
+                settings.surrogate = model.into();
+            }
             // Single points have nobody to be kept away from: all rules are one, and so are their runs.
             settings.batch_rule = BatchRule::default();
             settings.penalisation = Default::default();

@@ -6,7 +6,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use batchquad::{Settings, choose::BatchRule};
+use batchquad::{Settings, choose::BatchRule, run::SurrogateChoice};
 use experiments::{
     arms::Arm,
     convergence,
@@ -53,7 +53,8 @@ fn the_number_of_threads_does_not_matter_and_a_second_start_finds_everything() {
 #[test]
 fn with_single_points_all_rules_are_one() {
     let run = |batch_rule: BatchRule| {
-        let settings = Settings { batch: 1, batch_rule, max_evaluations: 24, ..Settings::default() };
+        let surrogate = SurrogateChoice::WsabiL;
+        let settings = Settings { batch: 1, batch_rule, max_evaluations: 24, surrogate, ..Settings::default() };
         trace(&Spec { problem: Choice::GpEvidence, seed: 3, settings }).unwrap()
     };
     assert_eq!(run(BatchRule::KrigingBeliever), run(BatchRule::LocalPenalisation));

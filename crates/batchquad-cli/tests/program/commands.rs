@@ -27,7 +27,7 @@ fn a_problem_from_check_to_export() {
         for (key, side) in [("low", -1.0), ("high", 1.0)] {
             assert!((marginal[key].as_f64().unwrap() - mean - side * 1.96 * 0.2_f64.sqrt()).abs() < 0.03, "{result}");
         }
-        assert_eq!(marginal["method"], "closed-form");
+        assert_eq!(marginal["method"], "draws");
     }
     assert!(result["posterior_effective_samples"].as_f64().unwrap() > 500.0);
     assert!(result["seconds_evaluating"].as_f64().unwrap() > result["seconds_choosing"].as_f64().unwrap());

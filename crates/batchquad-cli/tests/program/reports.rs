@@ -142,7 +142,8 @@ fn the_problem_file_in_a_report_makes_the_same_run() {
 #[test]
 fn a_number_not_to_be_trusted_is_marked_everywhere() {
     // A needle in the prior: twenty evaluations have hardly seen it, and each batch overturns what was believed before.
-    let place = Place::new(&BUMP.replace("/ 0.25", "/ 0.001"), "", "max_evaluations = 20");
+    let run = "max_evaluations = 20\nsurrogate = \"wsabi-l\"";
+    let place = Place::new(&BUMP.replace("/ 0.25", "/ 0.001"), "", run);
     let told = place.run(&["run", "problem.toml", "-q"], 0).stdout;
     assert!(told.contains("DO NOT TRUST log Z"), "{told}");
     assert!(place.run(&["result", "problem.batchquad"], 0).stdout.contains("DO NOT TRUST"));

@@ -32,7 +32,7 @@ use crate::{
 
 /// The standard deviation of `log Z` that is stated at the least before a run has arrived: where the posterior is has not been seen, so
 /// nothing smaller would be honest.
-const NOT_ARRIVED: f64 = 10.0;
+const NOT_ARRIVED: f64 = 20.0;
 
 /// What is looked at while the posterior is not found: all values, around the best nodes, compressed where they are far below.
 #[derive(Debug, Clone)]
@@ -93,7 +93,7 @@ impl LogBelief {
 
     /// The belief about the evidence: the variances of the process, of the jackknife, of the sampling, of the likelihood's edge and of what may be
     /// unseen together; before the run has
-    /// arrived no less than ten nats.
+    /// arrived no less than twenty nats.
     #[must_use]
     pub fn estimate(&self) -> Estimate {
         let unseen_sd = (2.0 * self.unseen).ln_1p();

@@ -36,6 +36,9 @@ const MOVES: usize = 3;
 /// A run has arrived when a batch moves the posterior by less than this many nats.
 const STEADY: f64 = 0.5;
 
+/// The smallest share of the prior that the scout can resolve.
+const LEAST_SHARE: f64 = 1e-3;
+
 /// Draws from the prior at which the scout is asked what may be there.
 const SCOUTED: usize = 512;
 
@@ -345,8 +348,10 @@ pub(crate) fn prior_points(d: usize, count: usize, seed: u64, address: u64) -> R
 }
 
 /// The volume of the posterior in prior standard deviations, at most one: a peak that nobody has seen is taken to be as wide as those that have been.
+/// Zero where they are so narrow that the scout, which sees the whole prior, cannot tell.
 fn view_share(posterior: &Region) -> f64 {
-    View::new(posterior.clone()).map_or(0.0, |view| view.log_volume.min(0.0).exp())
+    let share = View::new(posterior.clone()).map_or(0.0, |view| view.log_volume.min(0.0).exp());
+    if share < LEAST_SHARE { 0.0 } else { share }
 }
 
 /// What the scout expects, relative to `Z`, where it knows next to nothing: `E[min(ℓ, largest ℓ seen)]` over the draws from the prior at

@@ -79,8 +79,8 @@ def test_evaluations_made_elsewhere_are_a_start():
 def test_all_settings_of_the_core_are_known():
     from batchquad._settings import _KNOWN
 
-    # One that is absent unless it is set.
-    assert set(_KNOWN) - set(bq.Study(prior()).settings) == {"known_kernel"}
+    # Those that are absent unless they are set.
+    assert set(_KNOWN) - set(bq.Study(prior()).settings) == {"known_kernel", "noise_sd"}
     assert set(bq.Study(prior()).settings) <= set(_KNOWN)
 
 
@@ -92,7 +92,7 @@ def test_further_settings_have_their_names_and_are_checked():
         ({"batch": -1}, "batch is -1, expected a whole number"),
         ({"target_sd": math.nan}, "target_sd is nan, expected"),
         ({"target_sd": -1.0}, "target_sd is -1.0, expected"),
-        ({"surrogate": "wsabi"}, 'surrogate is "wsabi", expected one of "plain", "wsabi-l", "wsabi-m"'),
+        ({"surrogate": "wsabi"}, 'surrogate is "wsabi", expected one of "auto", "log", "plain", "wsabi-l", "wsabi-m"'),
         ({"schedule": "never"}, 'schedule is "never", expected'),
         ({"penalisation": {"slope": 1, "power": 2, "colour": 3}}, "penalisation is"),
         ({"max_evaluations": np.int64(0)}, "max_evaluations is 0"),

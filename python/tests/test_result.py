@@ -50,12 +50,14 @@ def test_samples(result):
         result.samples(-1)
 
 
-def test_marginals(result):
+@pytest.mark.parametrize(("surrogate", "method"), [("wsabi-l", "closed-form"), ("log", "draws")])
+def test_marginals(surrogate, method):
     from scipy import stats
 
+    result = reference(surrogate=surrogate)
     marginal, truth = result.marginal("x"), stats.norm(0.8, SD)
     x = np.linspace(-1, 2.5, 30)
-    assert marginal.method == "closed-form" and marginal.name == "x"
+    assert marginal.method == method and marginal.name == "x"
     np.testing.assert_allclose(marginal.density(x), truth.pdf(x), atol=0.01)
     np.testing.assert_allclose(marginal.cdf(x), truth.cdf(x), atol=0.01)
     np.testing.assert_allclose(marginal.quantile(np.array([0.1, 0.5, 0.9])), truth.ppf([0.1, 0.5, 0.9]), atol=0.01)

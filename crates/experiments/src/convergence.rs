@@ -1,7 +1,7 @@
 //! Errors against evaluations and batches, by batch size and rule; what batches cost in evaluations.
 
 use anyhow::Result;
-use batchquad::choose::BatchRule;
+use batchquad::{Settings, choose::BatchRule, run::SurrogateChoice};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -39,7 +39,12 @@ pub fn budget(problem: Choice) -> usize {
 pub fn grid(problem: Choice, variant: &str, rules: &[BatchRule], batches: &[usize], plan: &Plan) -> Vec<Arm> {
     let max_evaluations = plan.budget(budget(problem));
     let arm = |&batch_rule: &BatchRule, &batch: &usize| {
-        let settings = batchquad::Settings { batch, batch_rule, max_evaluations, ..plan.settings.clone() };
+        // Batch rules are the square root's.
+        let surrogate = match plan.settings.surrogate {
+            SurrogateChoice::Auto => SurrogateChoice::WsabiL,
+            chosen => chosen,
+        };
+        let settings = Settings { surrogate, batch, batch_rule, max_evaluations, ..plan.settings.clone() };
         Arm { problem, variant: variant.into(), settings }
     };
     rules.iter().flat_map(|rule| batches.iter().map(move |batch| arm(rule, batch))).collect()

@@ -108,8 +108,10 @@ where
 /// # Errors
 /// When the disk refuses.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    // Two processes may share a directory.
-    let part = path.with_extension(format!("{}.part", std::process::id()));
+    // Two processes may share a directory, and two threads may make the same run at the same time.
+    static WRITTEN: AtomicUsize = AtomicUsize::new(0);
+    let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
+    let part = path.with_extension(format!("{}-{number}.part", std::process::id()));
     fs::write(&part, bytes).with_context(|| format!("writing {}", part.display()))?;
     fs::rename(&part, path).with_context(|| format!("writing {}", path.display()))
 }

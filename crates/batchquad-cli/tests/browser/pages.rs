@@ -133,7 +133,9 @@ fn a_report_is_legible_light_dark_narrow_and_on_paper() {
         browser.width(width);
         open_quietly(&mut browser, &place.path("page.html"));
         let overflow = browser.evaluate("document.documentElement.scrollWidth - window.innerWidth");
-        assert_eq!(overflow, 0, "{name}: the page is broader than the window");
+        let broad = "[...document.querySelectorAll('*')].filter(e => e.getBoundingClientRect().right > window.innerWidth + 1 \
+                     && !e.closest('.scroll, pre')).map(e => `${e.tagName}.${e.className}: ${e.textContent.slice(0, 60)}`).join('; ')";
+        assert_eq!(overflow, 0, "{name}: the page is broader than the window: {}", browser.evaluate(broad));
         for selector in [
             "h1",
             "p",

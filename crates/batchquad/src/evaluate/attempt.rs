@@ -77,8 +77,9 @@ impl Context {
     }
 
     /// Starts a process. The outer error is one that every other point would meet as well, the inner one may pass.
-    pub fn spawn(&self, command: Command, input: bool, limit: Option<usize>) -> Result<Result<Process, Tried>> {
+    pub fn spawn(&self, mut command: Command, input: bool, limit: Option<usize>) -> Result<Result<Process, Tried>> {
         use rustix::io::Errno;
+        self.guardian.prepare(&mut command);
         let spawned = Process::spawn(command, input, limit);
         spawned.map(|process| Ok(process.guarded_by(Arc::clone(&self.guardian)))).or_else(|e| {
             let passing = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE, Errno::TXTBSY];

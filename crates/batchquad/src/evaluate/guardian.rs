@@ -2,31 +2,52 @@
 //!
 //! A driver that is killed (`kill -9`, out of memory) cannot end the processes it started. The guardian is a small shell script
 //! in a group of its own that reads from a pipe whose other end only we have. As long as we live it is told which process groups
-//! are at work; when the pipe ends, so have we, and it ends those that are left.
+//! are at work; when the pipe ends without a farewell, so have we, and it ends those that are left.
+//!
+//! A driver that is killed between starting a process and saying so has told nobody. Every process therefore carries a token in
+//! its environment, and where there is a `/proc` the guardian looks for it there. It leaves alone what has a session of its own:
+//! such a process was meant to stay.
 
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::io::ioctl_fionbio;
 use rustix::process::Pid;
 
-/// Reads `+ group` and `- group`; at the end of input asks what is left to end, and a moment later kills it.
+/// The environment variable that holds the token.
+const TOKEN: &str = "BATCHQUAD_GUARDIAN";
+
+/// Reads `+ group`, `- group` and `.` for the farewell. At the end of input without one it asks what is left to end, and a moment
+/// later kills it.
 const SCRIPT: &str = r#"trap '' HUP INT TERM QUIT USR1 USR2 XCPU ALRM
 live=' '
+grace=$1
+token=$2
 while read -r word group; do
   case $word in
     +) live="$live$group " ;;
     -) live="${live%% $group *} ${live#* $group }" ;;
+    .) exit ;;
   esac
 done
-[ "$live" = ' ' ] && exit
-for group in $live; do kill -s TERM -- "-$group"; done
-sleep "$1"
-for group in $live; do kill -s KILL -- "-$group"; done
+place() { read -r line 2>/dev/null <"/proc/$1/stat" && set -- ${line##*) } && echo "$3 $4"; }
+here=$(place $$)
+here=${here#* }
+end() {
+  for group in $live; do kill -s "$1" -- "-$group"; done
+  for environ in $(grep -lsF "$token" /proc/[0-9]*/environ); do
+    process=${environ#/proc/}
+    found=$(place "${process%/environ}") || continue
+    [ "${found#* }" = "$here" ] && kill -s "$1" -- "-${found% *}"
+  done
+}
+end TERM
+sleep "$grace"
+end KILL
 "#;
 
 /// The longest time between asking and killing, however much grace the command has: nobody is left to wait for it.
@@ -38,6 +59,7 @@ const FAREWELL: Duration = Duration::from_millis(500);
 /// Started when the first process is. Where it cannot be started, commands are not guarded and work all the same.
 pub(super) struct Guardian {
     grace: Duration,
+    token: String,
     state: Mutex<State>,
 }
 
@@ -49,16 +71,25 @@ enum State {
 
 impl Guardian {
     pub fn new(grace: Duration) -> Self {
-        Self { grace: grace.min(MOMENT), state: Mutex::new(State::Unborn) }
+        static GUARDIANS: AtomicU64 = AtomicU64::new(0);
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let count = GUARDIANS.fetch_add(1, Ordering::Relaxed);
+        let token = format!("{}.{}.{count}", std::process::id(), since.as_nanos());
+        Self { grace: grace.min(MOMENT), token, state: Mutex::new(State::Unborn) }
     }
 
-    /// Ends this process group, should we be killed.
-    pub fn watch(&self, group: Pid) {
+    /// Marks a command that will be started as one to end, should we be killed. Wakes the guardian if it is the first.
+    pub fn prepare(&self, command: &mut Command) {
         let mut state = self.state();
         if matches!(*state, State::Unborn) {
             *state = self.start().unwrap_or(State::Gone);
         }
-        tell(&mut state, '+', group);
+        command.env(TOKEN, &self.token);
+    }
+
+    /// Ends this process group, should we be killed.
+    pub fn watch(&self, group: Pid) {
+        tell(&mut self.state(), '+', group);
     }
 
     /// Leaves it alone from now on. To be called before the head of the group is reaped: afterwards the number may be somebody
@@ -74,7 +105,7 @@ impl Guardian {
     fn start(&self) -> Option<State> {
         let grace = format!("{:.3}", self.grace.as_secs_f64());
         let mut child = Command::new("/bin/sh")
-            .args(["-c", SCRIPT, "batchquad-guardian", &grace])
+            .args(["-c", SCRIPT, "batchquad-guardian", &grace, &format!("{TOKEN}={}", self.token)])
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -91,8 +122,7 @@ impl Guardian {
 
 fn tell(state: &mut State, word: char, group: Pid) {
     let State::Awake(_, pipe) = state else { return };
-    let mut line = String::new();
-    let _ = writeln!(line, "{word} {}", group.as_raw_nonzero());
+    let line = format!("{word} {}\n", group.as_raw_nonzero());
     // A line that is not taken whole would be misread: better no guardian.
     if !pipe.write(line.as_bytes()).is_ok_and(|written| written == line.len()) {
         dismiss(std::mem::replace(state, State::Gone));
@@ -111,6 +141,49 @@ fn dismiss(state: State) {
 
 impl Drop for Guardian {
     fn drop(&mut self) {
+        if let State::Awake(_, pipe) = &mut *self.state() {
+            let _ = pipe.write(b".\n");
+        }
         dismiss(std::mem::replace(&mut *self.state(), State::Gone));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sleeper(guardian: &Guardian, head: &[&str]) -> Child {
+        let mut command = Command::new(head[0]);
+        command.args(&head[1..]).process_group(0);
+        guardian.prepare(&mut command);
+        command.spawn().unwrap()
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_nobody_was_told_of_ends_and_a_session_of_its_own_goes_on() {
+        let guardian = Guardian::new(Duration::from_millis(100));
+        let dir = tempfile::tempdir().unwrap();
+        let done = dir.path().join("done");
+        let daemon = format!("sleep 1; touch {}", done.display());
+        sleeper(&guardian, &["setsid", "--fork", "sh", "-c", &daemon]).wait().unwrap();
+        let mut untold = sleeper(&guardian, &["sleep", "600"]);
+        // As when we are killed: the pipe ends without a farewell.
+        dismiss(std::mem::replace(&mut *guardian.state(), State::Gone));
+        assert!(!untold.wait().unwrap().success());
+        let begin = Instant::now();
+        while !done.exists() {
+            assert!(begin.elapsed() < Duration::from_secs(60), "a process with a session of its own was ended");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    #[test]
+    fn a_farewell_ends_nothing() {
+        let guardian = Guardian::new(Duration::ZERO);
+        let mut kept = sleeper(&guardian, &["sleep", "0.5"]);
+        guardian.watch(Pid::from_child(&kept));
+        drop(guardian);
+        assert!(kept.wait().unwrap().success());
     }
 }

@@ -4,11 +4,14 @@
 //! Kriging Believer with nothing to believe.
 
 use crate::{
-    belief::log::{Integral, LogBelief, Placed, Process, Search, laplace, prior_points, resample},
+    belief::log::{Integral, LogBelief, Placed, Process, Scout, Search, UNKNOWN, prior_points, resample},
     error::Result,
     interrupt::check,
     numeric::{
         linalg::{Factor, Jitter, Matrix, transpose_mul},
+        normal::cdf,
+        optim::{Ascent, Bounds, maximise},
+        quantile::normal_quantile,
         rng::{Purpose, Stream},
         simd::dot,
     },
@@ -24,22 +27,31 @@ const INTEGRAL: usize = 256;
 /// Draws from the prior among which the scout chooses.
 const SCOUTED: usize = 300;
 
-/// The variance of `log ℓ` from which on a place is unknown, and how few such places are too few.
-const UNKNOWN: f64 = 1.0;
+/// How few unknown places are too few.
 const FEW: usize = 30;
 
 /// Points closer than this, in latent coordinates, are the same.
 const SAME: f64 = 2e-5;
 
 /// While nothing is found, one in so many points looks elsewhere.
-const SEARCHING: u64 = 4;
+const SEARCHING: u64 = 8;
+
+/// Half the widths of the boxes in which the surrogates' maxima are tried, in standard deviations of the best nodes.
+const BOXES: [f64; 3] = [2.0, 0.5, 0.12];
 
 /// Afterwards one in so many, and more where the scout still expects something.
 const FOUND: u64 = 8;
 const EXPECTING: u64 = 4;
 
+/// In up to so many dimensions a few points can cover the prior: among so many first points, more of them do.
+const LOW: usize = 3;
+const EARLY: u64 = 64;
+
 /// One point per batch within this distance, in posterior standard deviations, tells on which side of the likelihood's edge it is.
 const EDGE: f64 = 0.3;
+
+/// The share of `Z` from which on a suspected peak is worth a look.
+const SUSPICIOUS: f64 = 0.003;
 
 /// The share of `Z` from which on the scout expects something.
 const EXPECTED: f64 = 0.03;
@@ -59,7 +71,7 @@ pub(crate) fn select(belief: &LogBelief, pending: &Points, n: usize, seed: u64, 
     for point in chosen {
         let mut point = point;
         for _ in 0..SCOUTED {
-            let same = |t: &[f64]| t.iter().zip(&point).map(|(a, b)| (a - b).powi(2)).sum::<f64>() < SAME * SAME;
+            let same = |t: &[f64]| square(t, &point) < SAME * SAME;
             let taken = belief.known.nodes.rows().chain(pending.rows()).chain(free.iter().map(Vec::as_slice)).any(same);
             if !taken {
                 break;
@@ -71,17 +83,26 @@ pub(crate) fn select(belief: &LogBelief, pending: &Points, n: usize, seed: u64, 
     Points::from_rows(&free)
 }
 
-/// Looks where nobody looked: first beside the best node if noise is in doubt, then by joint draws of the scout over the prior.
+fn square(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum()
+}
+
+/// Looks where nobody looked: first beside the best node if noise is in doubt, then alternately where the prior is emptiest and by joint draws of the
+/// scout over the prior.
 struct Elsewhere<'a> {
     belief: &'a LogBelief,
     draws: Draws,
     stream: Stream,
     twin: Option<Vec<f64>>,
+    suspects: std::vec::IntoIter<Vec<f64>>,
+    /// Draws from the prior in probabilities, and how far each is from the nearest node.
+    spread: Vec<(Vec<f64>, f64)>,
+    turn: u64,
 }
 
 impl<'a> Elsewhere<'a> {
     fn new(belief: &'a LogBelief, pending: &Points, seed: u64, asked: u64) -> Result<Self> {
-        let (view, process) = &belief.scout;
+        let Scout { view, process, .. } = &belief.scout;
         let waiting: Vec<Vec<f64>> = pending.rows().map(|u| view.enter(u)).collect();
         let drawn: Vec<Vec<f64>> =
             prior_points(process.dim(), 2 * SCOUTED, seed, asked)?.iter().map(|u| view.enter(u)).collect();
@@ -90,19 +111,51 @@ impl<'a> Elsewhere<'a> {
         let unknown = drawn.iter().zip(&variance).filter(|(_, v)| **v > UNKNOWN).map(|(x, _)| x.clone());
         let unknown: Vec<Vec<f64>> = unknown.take(SCOUTED).collect();
         let candidates = if unknown.len() < FEW { drawn[..SCOUTED].to_vec() } else { unknown };
+        let share = |u: &[f64]| u.iter().map(|v| cdf(*v)).collect::<Vec<f64>>();
+        let taken: Vec<Vec<f64>> = belief.known.nodes.rows().chain(pending.rows()).map(share).collect();
+        let spread = prior_points(process.dim(), 2 * SCOUTED, seed, asked)?
+            .iter()
+            .map(|u| {
+                let p = share(u);
+                let gap = taken.iter().map(|t| square(&p, t)).fold(f64::INFINITY, f64::min);
+                (p, gap)
+            })
+            .collect();
+        let suspects: Vec<Vec<f64>> = belief.scout.suspects.iter().map(|s| s.1.clone()).collect();
         Ok(Self {
             belief,
             draws: Draws::new(process, candidates, &waiting)?,
             stream: Stream::new(seed, Purpose::Select, asked << 8 | 2),
             twin: belief.twin.clone(),
+            suspects: suspects.into_iter(),
+            spread,
+            turn: asked / FOUND,
         })
     }
 
     fn next(&mut self) -> Vec<f64> {
-        match self.twin.take() {
-            Some(twin) => twin,
-            None => self.belief.scout.0.leave(&self.draws.next(&mut self.stream)),
+        if let Some(twin) = self.twin.take() {
+            return twin;
         }
+        self.turn += 1;
+        if self.turn.is_multiple_of(2) {
+            self.emptiest()
+        } else {
+            self.belief.scout.view.leave(&self.draws.next(&mut self.stream))
+        }
+    }
+
+    /// The draw from the prior that is farthest from all nodes, in probabilities: no place of the prior stays empty for long.
+    fn emptiest(&mut self) -> Vec<f64> {
+        let best = (0..self.spread.len()).max_by(|&a, &b| self.spread[a].1.total_cmp(&self.spread[b].1)).unwrap_or(0);
+        let chosen = self.spread[best].0.clone();
+        self.spread.iter_mut().for_each(|(p, gap)| *gap = gap.min(square(p, &chosen)));
+        chosen.iter().map(|p| normal_quantile(*p)).collect()
+    }
+
+    /// A maximum of the scout that may be another peak.
+    fn suspect(&mut self) -> Option<Vec<f64>> {
+        self.suspects.next()
     }
 }
 
@@ -135,7 +188,10 @@ fn refine(
         None => vec![0.0; indices.len()],
     };
     let noise = process.hyper.noise.powi(2);
-    let period = if belief.unseen > EXPECTED { EXPECTING } else { FOUND };
+    let early = asked < EARLY && process.dim() <= LOW;
+    let period = if early || belief.unseen() > EXPECTED { EXPECTING } else { FOUND };
+    let suspicious = belief.scout.suspects.first().is_some_and(|s| s.0 > SUSPICIOUS);
+    let suspected = if suspicious { EXPECTING } else { FOUND };
     let mut free = vec![true; indices.len()];
     let mut chosen = Vec::new();
     for k in 0..n {
@@ -154,11 +210,17 @@ fn refine(
             .map(|i| (score(i), i))
             .filter(|s| !s.0.is_nan())
             .max_by(|a, b| a.0.total_cmp(&b.0));
+        if number % suspected == 1
+            && let Some(u) = elsewhere.suspect()
+        {
+            chosen.push(u);
+            continue;
+        }
         match best {
             Some((_, i)) if number % period != period - 1 => {
                 free[i] = false;
                 pool.condition(i)?;
-                let near = |x: &[f64]| x.iter().zip(&rows[i]).map(|(a, b)| (a - b).powi(2)).sum::<f64>() < EDGE * EDGE;
+                let near = |x: &[f64]| square(x, &rows[i]) < EDGE * EDGE;
                 (0..indices.len()).filter(|&j| near(&rows[j])).for_each(|j| edge[j] = 0.0);
                 chosen.push(view.leave(&rows[i]));
             }
@@ -182,7 +244,8 @@ fn candidates(integral: &Integral, offset: f64) -> Vec<usize> {
     indices
 }
 
-/// The posterior is not found: the maxima of the surrogates, then draws of the searching surrogate's posterior, every fourth point elsewhere.
+/// The posterior is not found: the maxima of the surrogates in boxes around the best node, then draws of the searching surrogate's posterior, every
+/// eighth point elsewhere.
 fn climb(
     belief: &LogBelief,
     search: &Search,
@@ -192,20 +255,26 @@ fn climb(
     elsewhere: &mut Elsewhere<'_>,
 ) -> Result<Vec<Vec<f64>>> {
     let Search { view, process, integral } = search;
-    let middle = vec![0.0; process.dim()];
-    let top = |process: &Process, reach: f64| -> Result<Option<Vec<f64>>> {
-        Ok(laplace(process, std::slice::from_ref(&middle), reach)?.into_iter().next().map(|mode| mode.1))
-    };
+    // Where the surrogates expect the most within smaller and smaller boxes around the best node: the smaller, the more they can be believed.
     let mut tops: Vec<Vec<f64>> = Vec::new();
-    tops.extend(top(process, 2.0)?.map(|x| view.leave(&x)));
-    tops.extend(top(&belief.process, 3.0)?.map(|x| belief.view.leave(&x)));
-    let known = |u: &[f64]| {
-        let x = view.enter(u);
-        let near = |t: &[f64]| view.enter(t).iter().zip(&x).map(|(a, b)| (a - b).powi(2)).sum::<f64>() < 1e-6;
-        belief.known.nodes.rows().any(near) || x.iter().any(|v| !v.is_finite())
+    let fresh = |x: &[f64], r: f64, tops: &[Vec<f64>]| {
+        let near = |t: &[f64]| square(&view.enter(t), x) < (0.2 * r).powi(2);
+        !tops.iter().any(|t| near(t)) && !belief.known.nodes.rows().any(|t| square(&view.enter(t), x) < 1e-6)
     };
-    tops.retain(|u| !known(u));
-    tops.truncate(n.div_ceil(4));
+    for r in BOXES {
+        let mut candidates = vec![summit(|x| process.jet(x, false), process.dim(), r)?];
+        let own = |x: &[f64]| {
+            let (value, gradient, _) = belief.process.jet(&belief.view.enter(&view.leave(x)), false);
+            (value, belief.view.pull(&gradient, view), Vec::new())
+        };
+        candidates.push(summit(own, process.dim(), r)?);
+        for x in candidates.into_iter().flatten() {
+            if fresh(&x, r, &tops) {
+                tops.push(view.leave(&x));
+            }
+        }
+    }
+    tops.truncate((3 * n).div_ceil(4));
     let mut stream = Stream::new(seed, Purpose::Select, asked << 8 | 1);
     let mut chosen = tops;
     for k in chosen.len()..n {
@@ -217,6 +286,15 @@ fn climb(
         });
     }
     Ok(chosen)
+}
+
+/// Where a function with its gradient is largest in the box `[−r, r]ᵈ`, climbing from its middle.
+fn summit(jet: impl Fn(&[f64]) -> (f64, Vec<f64>, Vec<f64>), d: usize, r: f64) -> Result<Option<Vec<f64>>> {
+    let ascent = Ascent { max_evaluations: 60, gradient_tolerance: 1e-4, value_tolerance: 1e-6, max_step: r };
+    let found = maximise(&[vec![0.0; d]], &Bounds::cube(d, -r, r)?, ascent, |trials| {
+        Ok(trials.iter().map(|x| jet(x)).map(|(value, gradient, _)| (value, gradient)).collect())
+    })?;
+    Ok(found.into_iter().next().filter(|s| s.value.is_finite()).map(|s| s.x))
 }
 
 /// Candidates with their covariances, conditioned on one point after the other.

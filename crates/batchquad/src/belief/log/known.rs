@@ -103,11 +103,12 @@ impl Known {
     }
 
     /// All values, with depths `D` beyond the limit `T` compressed to `T(1 + log(D/T))`, and the logarithm of the compression's Jacobian.
-    /// A likelihood of zero counts as half as deep again as the deepest finite one.
-    pub(crate) fn compressed(&self, view: &View, limit: f64) -> Result<(Data, f64)> {
+    /// A likelihood of zero counts as half as deep again as the deepest finite one, or is left out.
+    pub(crate) fn compressed(&self, view: &View, limit: f64, zeros: bool) -> Result<(Data, f64)> {
         let deepest = self.sorted_depths().last().copied().unwrap_or(0.0);
         let mut jacobian = 0.0;
         let rows: Vec<Row> = (0..self.f.len())
+            .filter(|&i| zeros || self.depth[i].is_finite())
             .map(|i| {
                 let depth = if self.depth[i].is_finite() { self.depth[i] } else { 1.5 * deepest + 10.0 };
                 let seen = if depth > limit {
@@ -153,11 +154,21 @@ impl Known {
         self.data(view, &rows)
     }
 
-    /// The labels of a [`Support`]: `+1` for values that matter, `−1` for likelihoods of zero.
-    pub(crate) fn labels(&self, view: &View, near: &Near) -> Result<Data> {
-        let mut rows: Vec<Row> = near.rows.iter().map(|r| (r.0, 1.0, 0.0)).collect();
-        rows.extend(near.far.iter().filter(|&&i| self.depth[i].is_infinite()).map(|&i| (i, -1.0, 0.0)));
-        self.data(view, &rows)
+    /// What a [`Support`] rests on: half the distance from each node to the nearest one on the other side of the likelihood's edge, negative where the
+    /// likelihood is zero. The edge may be anywhere in between, so the variance is that of a uniform distribution.
+    pub(crate) fn distances(&self, view: &View, near: &Near) -> Result<Data> {
+        let place = |i: usize| view.enter(self.nodes.row(i));
+        let inside: Vec<Vec<f64>> = near.rows.iter().map(|r| place(r.0)).collect();
+        let zero = near.far.iter().filter(|&&i| self.depth[i].is_infinite());
+        let outside: Vec<Vec<f64>> = zero.map(|&i| place(i)).collect();
+        let nearest = |x: &[f64], others: &[Vec<f64>]| {
+            let square = |y: &Vec<f64>| x.iter().zip(y).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+            0.5 * others.iter().map(square).fold(f64::INFINITY, f64::min).sqrt()
+        };
+        let mut targets: Vec<f64> = inside.iter().map(|x| nearest(x, &outside)).collect();
+        targets.extend(outside.iter().map(|x| -nearest(x, &inside)));
+        let variances = targets.iter().map(|t| t * t / 3.0).collect();
+        Ok(Data { nodes: Points::from_rows(&[inside, outside].concat())?, targets, variances })
     }
 
     /// Nodes left out, not `active` yet, at which the process expects more than there can be.

@@ -8,17 +8,14 @@ use serde::{Deserialize, Serialize};
 use super::{
     LogBelief, Search,
     fit::fit,
-    integral::{Integral, Target, integrate, resample, uncertainty},
-    known::{Known, log_prior, typical_depth},
+    integral::{Integral, Target, integrate, uncertainty},
+    known::{Known, typical_depth},
     process::{Hyper, Process},
+    scout::{self, Found, Scout},
     support::Support,
     view::{Region, View, divergence},
 };
-use crate::{
-    error::{Error, Result},
-    numeric::{log_sum::log_sum_exp, normal::log_cdf, quantile::normal_quantile, sobol::SobolSequence},
-    points::Points,
-};
+use crate::error::{Error, Result};
 
 /// Draws that integrate the surrogate.
 const DRAWS: usize = 16_384;
@@ -36,12 +33,6 @@ const MOVES: usize = 3;
 /// A run has arrived when a batch moves the posterior by less than this many nats.
 const STEADY: f64 = 0.5;
 
-/// The smallest share of the prior that the scout can resolve.
-const LEAST_SHARE: f64 = 1e-3;
-
-/// Draws from the prior at which the scout is asked what may be there.
-const SCOUTED: usize = 512;
-
 /// Points of the sample behind the covariances of the process.
 const COVARIANCES: usize = 384;
 
@@ -52,8 +43,6 @@ pub struct Recipe {
     pub(crate) found: bool,
     /// Whether it has also stopped moving.
     pub(crate) arrived: bool,
-    /// The radius of the search, in prior standard deviations.
-    pub(crate) radius: f64,
     /// The largest logarithm of likelihood times prior density.
     pub(crate) best: f64,
     /// How many nodes there were.
@@ -111,7 +100,7 @@ fn settle(known: &Known, view: &View, warm: (Option<&Hyper>, Option<&Hyper>), th
     for round in 0..3 {
         let mut more = known.contradicted(view, &process, &near, &active)?;
         if support.is_none() && more.iter().any(|&i| known.depth[i].is_infinite()) {
-            support = Some(Support::fit(&known.labels(view, &near)?, warm_support)?);
+            support = Some(Support::fit(&known.distances(view, &near)?, warm_support)?);
         }
         more.retain(|&i| known.depth[i].is_finite());
         if more.is_empty() {
@@ -147,7 +136,7 @@ fn search_recipe(known: &Known, warm: Option<&Hyper>, thorough: bool) -> Result<
     }
     let mut best: Option<(f64, SearchRecipe)> = None;
     for limit in limits {
-        let (data, jacobian) = known.compressed(&view, limit)?;
+        let (data, jacobian) = known.compressed(&view, limit, true)?;
         let fitted = match fit(&data, warm, thorough, known.noise_cap()) {
             Err(Error::Numerical { .. } | Error::NotPositiveDefinite { .. }) => continue,
             fitted => fitted?,
@@ -167,7 +156,7 @@ fn search_recipe(known: &Known, warm: Option<&Hyper>, thorough: bool) -> Result<
 fn make_search(known: &Known, recipe: &SearchRecipe, seed: u64) -> Result<Search> {
     let view = View::new(recipe.region.clone()).ok_or_else(no_view)?;
     let limit = recipe.limit.unwrap_or(f64::INFINITY);
-    let process = Process::new(recipe.hyper.clone(), known.compressed(&view, limit)?.0)?;
+    let process = Process::new(recipe.hyper.clone(), known.compressed(&view, limit, true)?.0)?;
     let integral = integrate(&target(known, &view, &process, None), &known.starts(&view), FEW_DRAWS, seed)?;
     Ok(Search { view, process, integral })
 }
@@ -224,18 +213,10 @@ pub(crate) fn search(known: &Known, last: Option<&Recipe>, seed: u64) -> Result<
         round += 1;
     }
     let Some((view, Settled { process, active, support }, integral)) = made else { return Err(no_view()) };
-    let home = View::new(Region::round(&vec![0.0; d], 1.0)).ok_or_else(no_view)?;
-    let everything = known.compressed(&home, typical_depth(d))?.0;
-    let scout = fit(&everything, last.map(|r| &r.scout), thorough, known.noise_cap())?.process;
+    let scout = scout::process(known, support.as_ref(), last.map(|r| &r.scout), thorough)?;
     let mut recipe = Recipe {
         found: false,
         arrived: false,
-        radius: match last {
-            None => 1.5,
-            Some(r) if r.nodes == n => r.radius,
-            Some(r) if rise > 1.0 => (1.6 * r.radius).min(2.0),
-            Some(r) => (0.5 * r.radius).max(1e-4),
-        },
         best: known.best,
         nodes: n,
         searched: if thorough { n } else { searched },
@@ -247,8 +228,7 @@ pub(crate) fn search(known: &Known, last: Option<&Recipe>, seed: u64) -> Result<
         scout: scout.hyper.clone(),
         search: looking.as_ref().map(|l| l.0.clone()),
     };
-    let mut belief =
-        finish(known, recipe.clone(), (view, process, support, integral), (home, scout), looking.map(|l| l.1), seed)?;
+    let mut belief = finish(known, recipe.clone(), (view, process, support, integral), looking.map(|l| l.1), seed)?;
     let found = belief.model_sd < 1.0
         && belief.integral.effective > 0.05
         && known.near_count() >= d + 2
@@ -260,9 +240,6 @@ pub(crate) fn search(known: &Known, last: Option<&Recipe>, seed: u64) -> Result<
     if found {
         recipe.search = None;
         belief.search = None;
-    } else if was_found {
-        let widest = (0..d).map(|a| recipe.posterior.covariance[a * d + a].sqrt()).fold(0.0, f64::max);
-        recipe.radius = widest.clamp(0.05, 1.0);
     }
     belief.recipe = recipe;
     Ok(belief)
@@ -277,14 +254,12 @@ fn credible_top(d: usize) -> f64 {
 pub(crate) fn recall(known: &Known, recipe: &Recipe, seed: u64) -> Result<LogBelief> {
     let view = View::new(recipe.view.clone()).ok_or_else(no_view)?;
     let process = near_process(known, &view, recipe.hyper.clone(), &recipe.active)?;
-    let labels = |hyper: &Hyper| Support::new(hyper.clone(), known.labels(&view, &known.near())?);
+    let labels = |hyper: &Hyper| Support::new(hyper.clone(), known.distances(&view, &known.near())?);
     let support = recipe.support.as_ref().map(labels).transpose()?;
     let aim = target(known, &view, &process, support.as_ref());
     let integral = integrate(&aim, &known.starts(&view), DRAWS, seed)?;
-    let home = View::new(Region::round(&vec![0.0; known.dim()], 1.0)).ok_or_else(no_view)?;
-    let scout = Process::new(recipe.scout.clone(), known.compressed(&home, typical_depth(known.dim()))?.0)?;
     let search = recipe.search.as_ref().map(|s| make_search(known, s, seed)).transpose()?;
-    finish(known, recipe.clone(), (view, process, support, integral), (home, scout), search, seed)
+    finish(known, recipe.clone(), (view, process, support, integral), search, seed)
 }
 
 /// The process that a recipe makes of values, without its integral: enough to predict.
@@ -298,7 +273,6 @@ fn finish(
     known: &Known,
     recipe: Recipe,
     (view, process, support, integral): (View, Process, Option<Support>, Integral),
-    scout: (View, Process),
     search: Option<Search>,
     seed: u64,
 ) -> Result<LogBelief> {
@@ -308,10 +282,12 @@ fn finish(
     let jackknife_sd = moves.map(|((w, p), b)| (b * w / p).powi(2)).sum::<f64>().sqrt();
     let log_z = known.best + integral.log_mass + view.log_volume + uncertain.inflation.0;
     let edge_sd = match &support {
-        Some(support) => edge(support, &integral)?,
+        Some(support) => support.spread(&integral, seed)?,
         None => 0.0,
     };
-    let unseen = view_share(&recipe.posterior) * unseen(known, &scout.1, log_z, seed)?;
+    let found =
+        Found { known, view: &view, process: &process, support: support.as_ref(), posterior: &recipe.posterior, log_z };
+    let scout = Scout::new(recipe.scout.clone(), &found, seed)?;
     let twin = known.twin_wanted(process.hyper.noise);
     Ok(LogBelief {
         log_z,
@@ -320,7 +296,6 @@ fn finish(
         monte_carlo_sd: integral.monte_carlo.hypot(uncertain.inflation.1),
         edge_sd,
         support,
-        unseen,
         twin,
         view,
         process,
@@ -330,47 +305,4 @@ fn finish(
         known: known.clone(),
         recipe,
     })
-}
-
-/// How much of the posterior may be on the wrong side of the edge of the likelihood: `E[1 − p]` over the posterior.
-fn edge(support: &Support, integral: &Integral) -> Result<f64> {
-    let chosen = resample(&integral.weights, COVARIANCES, 0.5);
-    let rows: Vec<&[f64]> = chosen.iter().map(|&i| integral.points.row(i)).collect();
-    let logs = support.log_probability(&Points::from_rows(&rows)?);
-    Ok(logs.iter().map(|l| -l.exp_m1()).sum::<f64>() / logs.len() as f64)
-}
-
-/// `count` quasi-random points of the prior, others for every `address`.
-pub(crate) fn prior_points(d: usize, count: usize, seed: u64, address: u64) -> Result<Vec<Vec<f64>>> {
-    let sobol = SobolSequence::new(d, seed ^ 0x5eed)?;
-    let first = (address as u32).wrapping_mul(count as u32) % (1 << 30);
-    Ok((0..count as u32).map(|i| sobol.point(first + i).iter().map(|p| normal_quantile(*p)).collect()).collect())
-}
-
-/// The volume of the posterior in prior standard deviations, at most one: a peak that nobody has seen is taken to be as wide as those that have been.
-/// Zero where they are so narrow that the scout, which sees the whole prior, cannot tell.
-fn view_share(posterior: &Region) -> f64 {
-    let share = View::new(posterior.clone()).map_or(0.0, |view| view.log_volume.min(0.0).exp());
-    if share < LEAST_SHARE { 0.0 } else { share }
-}
-
-/// What the scout expects, relative to `Z`, where it knows next to nothing: `E[min(ℓ, largest ℓ seen)]` over the draws from the prior at
-/// which the variance of `log ℓ` is above one.
-fn unseen(known: &Known, scout: &Process, log_z: f64, seed: u64) -> Result<f64> {
-    let draws = prior_points(known.dim(), SCOUTED, seed, known.len() as u64)?;
-    let there = scout.predict(&Points::from_rows(&draws)?);
-    let mut sum = 0.0;
-    for ((u, m), v) in draws.iter().zip(there.mean).zip(there.variance) {
-        if v > 1.0 {
-            let log_likelihood = known.best + m - log_prior(u);
-            sum += (log_expected_minimum(log_likelihood, v, known.largest_likelihood) - log_z).exp();
-        }
-    }
-    Ok(sum / SCOUTED as f64)
-}
-
-/// `log E[min(eᵗ, eᶜ)]` for `t ~ N(m, v)`: `e^{m + v/2} Φ((c − m − v)/√v) + eᶜ Φ((m − c)/√v)`.
-fn log_expected_minimum(m: f64, v: f64, c: f64) -> f64 {
-    let s = v.sqrt();
-    log_sum_exp(&[m + 0.5 * v + log_cdf((c - m - v) / s), c + log_cdf((m - c) / s)])
 }

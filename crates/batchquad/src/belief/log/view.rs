@@ -66,6 +66,20 @@ impl View {
         (self.region.centre.clone(), (0..d).map(|a| self.normal.row(a).to_vec()).collect())
     }
 
+    /// A gradient in these coordinates as one in those of another view: `(L⁻¹L′)ᵀg`.
+    pub(crate) fn pull(&self, gradient: &[f64], other: &Self) -> Vec<f64> {
+        let d = gradient.len();
+        let origin = self.normal.white(&other.region.centre);
+        let mut unit = vec![0.0; d];
+        let column = |a: usize, unit: &mut Vec<f64>| {
+            unit[a] = 1.0;
+            let moved = self.normal.white(&other.normal.at(unit));
+            unit[a] = 0.0;
+            moved.iter().zip(&origin).zip(gradient).map(|((m, o), g)| (m - o) * g).sum()
+        };
+        (0..d).map(|a| column(a, &mut unit)).collect()
+    }
+
     /// The region of `u` with the mean and covariance (row by row) that `x` has: `b + Lm`, `LCLᵀ`.
     pub(crate) fn leave_moments(&self, mean: &[f64], covariance: &[f64]) -> Region {
         let d = mean.len();

@@ -1,0 +1,169 @@
+//! What may be where nobody has looked: a process on all values in the coordinates of the prior. `MATH.md` §15.
+
+use super::{
+    fit::fit,
+    integral::laplace,
+    known::{Known, log_prior, typical_depth},
+    process::{Hyper, Process},
+    support::Support,
+    view::{Region, View},
+};
+use crate::{
+    error::{Error, Result},
+    numeric::{log_sum::log_sum_exp, normal::log_cdf, quantile::normal_quantile, sobol::SobolSequence},
+    points::Points,
+};
+
+/// The smallest share of the prior that the process can resolve.
+const LEAST_SHARE: f64 = 1e-3;
+
+/// Draws from the prior at which the process is asked what may be there.
+const DRAWS: usize = 512;
+
+/// Nodes from which the climb to its maxima begins.
+const CLIMBS: usize = 32;
+
+/// The variance of `log ℓ` from which on a place is unknown.
+pub(crate) const UNKNOWN: f64 = 1.0;
+
+/// A maximum is of interest only so far beyond the outermost node, in prior standard deviations.
+const BEYOND: f64 = 0.5;
+
+/// The process, and what it makes us expect.
+#[derive(Debug, Clone)]
+pub(crate) struct Scout {
+    pub(crate) view: View,
+    pub(crate) process: Process,
+    /// Maxima of its mean where the posterior is not known, with what they may add to `Z`, relative to it; the largest first.
+    pub(crate) suspects: Vec<(f64, Vec<f64>)>,
+    /// What may be unseen, relative to `Z`.
+    pub(crate) unseen: f64,
+}
+
+/// What has been found, as the scout has to know it.
+pub(crate) struct Found<'a> {
+    pub(crate) known: &'a Known,
+    pub(crate) view: &'a View,
+    pub(crate) process: &'a Process,
+    pub(crate) support: Option<&'a Support>,
+    pub(crate) posterior: &'a Region,
+    pub(crate) log_z: f64,
+}
+
+impl Found<'_> {
+    /// The logarithm of the probability that the likelihood is not zero at latent points.
+    fn log_support(&self, latent: &[Vec<f64>]) -> Result<Vec<f64>> {
+        match self.support {
+            None => Ok(vec![0.0; latent.len()]),
+            Some(support) => {
+                let own: Vec<Vec<f64>> = latent.iter().map(|u| self.view.enter(u)).collect();
+                Ok(support.log_probability(&Points::from_rows(&own)?))
+            }
+        }
+    }
+}
+
+pub(crate) fn home(d: usize) -> Result<View> {
+    View::new(Region::round(&vec![0.0; d], 1.0)).ok_or_else(|| Error::Numerical {
+        what: "coordinates of the prior".into(),
+        reason: "they are not positive definite".into(),
+    })
+}
+
+/// The process on all values, compressed. Likelihoods of zero are no part of it where a [`Support`] knows of them.
+pub(crate) fn process(
+    known: &Known,
+    support: Option<&Support>,
+    warm: Option<&Hyper>,
+    thorough: bool,
+) -> Result<Process> {
+    let data = known.compressed(&home(known.dim())?, typical_depth(known.dim()), support.is_none())?.0;
+    Ok(fit(&data, warm, thorough, known.noise_cap())?.process)
+}
+
+impl Scout {
+    /// With hyperparameters that are known.
+    pub(crate) fn new(hyper: Hyper, found: &Found<'_>, seed: u64) -> Result<Self> {
+        let known = found.known;
+        let view = home(known.dim())?;
+        let data = known.compressed(&view, typical_depth(known.dim()), found.support.is_none())?.0;
+        let process = Process::new(hyper, data)?;
+        let suspects = suspects(&process, found)?;
+        let share = view_share(found.posterior);
+        let unseen = share * everywhere(&process, found, seed)?;
+        Ok(Self { view, process, suspects, unseen })
+    }
+}
+
+/// Maxima of the mean at places that the process of the posterior does not know, with `E[min(e^t, 1)]` for `t ~ N(m, v)`, `m` and `v` those of the
+/// scout relative to the best node: as large as the peak that was found if it is as high and as wide.
+fn suspects(process: &Process, found: &Found<'_>) -> Result<Vec<(f64, Vec<f64>)>> {
+    let known = found.known;
+    let mut order: Vec<usize> = (0..known.len()).filter(|&i| known.depth[i].is_finite()).collect();
+    order.sort_by(|&a, &b| known.depth[a].total_cmp(&known.depth[b]));
+    let place = |i: usize| known.nodes.row(i).to_vec();
+    // Nodes that are no part of what is known well.
+    let own: Vec<Vec<f64>> = order.iter().map(|&i| found.view.enter(known.nodes.row(i))).collect();
+    let variance = found.process.predict(&Points::from_rows(&own)?).variance;
+    let mut starts: Vec<Vec<f64>> =
+        order.iter().zip(&variance).filter(|(_, v)| **v > UNKNOWN).map(|(&i, _)| place(i)).collect();
+    starts.extend(order.iter().take(4).map(|&i| place(i)));
+    starts.truncate(CLIMBS);
+    let farthest = known.nodes.rows().flatten().fold(0.0_f64, |r, v| r.max(v.abs()));
+    let mut summits: Vec<Vec<f64>> = laplace(process, &starts, BEYOND)?.into_iter().map(|mode| mode.1).collect();
+    summits.retain(|u| u.iter().all(|v| v.abs() <= farthest + BEYOND));
+    if summits.is_empty() {
+        return Ok(Vec::new());
+    }
+    let own: Vec<Vec<f64>> = summits.iter().map(|u| found.view.enter(u)).collect();
+    let near = found.process.predict(&Points::from_rows(&own)?);
+    let there = process.predict(&Points::from_rows(&summits)?);
+    let supported = found.log_support(&summits)?;
+    let mut suspects = Vec::new();
+    for (i, u) in summits.into_iter().enumerate() {
+        if near.variance[i] > UNKNOWN && there.variance[i] > 0.1 * UNKNOWN {
+            let mass = (log_expected_minimum(there.mean[i], there.variance[i], 0.0) + supported[i]).exp();
+            suspects.push((mass, u));
+        }
+    }
+    suspects.sort_by(|a, b| b.0.total_cmp(&a.0));
+    Ok(suspects)
+}
+
+/// `count` quasi-random points of the prior, others for every `address`.
+pub(crate) fn prior_points(d: usize, count: usize, seed: u64, address: u64) -> Result<Vec<Vec<f64>>> {
+    let sobol = SobolSequence::new(d, seed ^ 0x5eed)?;
+    let first = (address as u32).wrapping_mul(count as u32) % (1 << 30);
+    Ok((0..count as u32).map(|i| sobol.point(first + i).iter().map(|p| normal_quantile(*p)).collect()).collect())
+}
+
+/// The volume of the posterior in prior standard deviations, at most one: a peak that nobody has seen is taken to be as wide as those that have been.
+/// Zero where they are so narrow that the scout, which sees the whole prior, cannot tell.
+fn view_share(posterior: &Region) -> f64 {
+    let share = View::new(posterior.clone()).map_or(0.0, |view| view.log_volume.min(0.0).exp());
+    if share < LEAST_SHARE { 0.0 } else { share }
+}
+
+/// What the scout expects, relative to `Z`, where it knows next to nothing: `E[min(ℓ, largest ℓ seen)]` over the draws from the prior at
+/// which the variance of `log ℓ` is above one.
+fn everywhere(process: &Process, found: &Found<'_>, seed: u64) -> Result<f64> {
+    let known = found.known;
+    let draws = prior_points(known.dim(), DRAWS, seed, known.len() as u64)?;
+    let there = process.predict(&Points::from_rows(&draws)?);
+    let supported = found.log_support(&draws)?;
+    let mut sum = 0.0;
+    for (i, u) in draws.iter().enumerate() {
+        if there.variance[i] > UNKNOWN {
+            let log_likelihood = known.best + there.mean[i] - log_prior(u);
+            let expected = log_expected_minimum(log_likelihood, there.variance[i], known.largest_likelihood);
+            sum += (expected + supported[i] - found.log_z).exp();
+        }
+    }
+    Ok(sum / DRAWS as f64)
+}
+
+/// `log E[min(eᵗ, eᶜ)]` for `t ~ N(m, v)`: `e^{m + v/2} Φ((c − m − v)/√v) + eᶜ Φ((m − c)/√v)`.
+fn log_expected_minimum(m: f64, v: f64, c: f64) -> f64 {
+    let s = v.sqrt();
+    log_sum_exp(&[m + 0.5 * v + log_cdf((c - m - v) / s), c + log_cdf((m - c) / s)])
+}

@@ -11,7 +11,7 @@ from ._likelihood import LogLikelihood
 from ._prior import PriorLike
 from ._progress import ProgressLike
 from ._result import Result
-from ._settings import BatchRule, FurtherSettings, OnFailure, Schedule, Surrogate
+from ._settings import BatchRule, FurtherSettings, OnFailure, Schedule, StartLike, Surrogate
 from ._study import Study
 
 
@@ -35,6 +35,7 @@ def integrate(
     pass_dict: bool = False,
     progress: ProgressLike = None,
     initial: Any = None,
+    start: StartLike | None = None,
     workers: int | None = None,
     **settings: Unpack[FurtherSettings],
 ) -> Result:
@@ -64,6 +65,8 @@ def integrate(
         pass_dict: ``log_likelihood`` takes a dict of names to numbers.
         progress: ``None`` shows a line in terminals and notebooks, ``True`` a line a minute in log files too; or a function.
         initial: Evaluations made elsewhere: a table with a column for each parameter and ``log_likelihood``, or ``(points, values)``.
+        start: Where the posterior may be: a point (a dict of names to numbers, or numbers in the order of the parameters), or a list of
+            points. They are evaluated first. A good one saves evaluations, a wrong one costs one.
         workers: How many evaluations an executor runs at the same time, where it does not say so itself.
         **settings: All other settings, as in problem files.
 
@@ -88,6 +91,7 @@ def integrate(
         batch_rule=batch_rule,
         schedule=schedule,
         on_failure=on_failure,
+        start=start,
         **settings,
     )
     try:

@@ -23,7 +23,7 @@ from ._likelihood import LogLikelihood, NotANumber, to_number
 from ._prior import PriorLike, as_prior
 from ._progress import Display, ProgressLike
 from ._result import Result, make_result
-from ._settings import Settings, to_json, whole
+from ._settings import Settings, to_json, whole, with_start
 
 
 class Estimate(NamedTuple):
@@ -72,7 +72,9 @@ class Study:
         **settings: Unpack[Settings],
     ) -> None:
         seed = None if seed is None else whole("seed", seed)
-        self._adopt(Session(as_prior(prior), to_json(settings), seed, None if store is None else os.fspath(store)))
+        prior = as_prior(prior)
+        settings_given = to_json(with_start(settings, prior.names))
+        self._adopt(Session(prior, settings_given, seed, None if store is None else os.fspath(store)))
 
     @classmethod
     def open(cls, store: str | os.PathLike[str]) -> Self:
@@ -116,7 +118,7 @@ class Study:
 
     def change(self, **settings: Unpack[Settings]) -> None:
         """Changes settings, a larger budget for instance; the change is recorded."""
-        self._session.change(to_json({**self.settings, **settings}))
+        self._session.change(to_json(with_start({**self.settings, **settings}, self.names)))
 
     def ask(self, n: int | None = None) -> list[Job]:
         """Up to ``n`` points (by default a batch) to be evaluated by whomever. None when a rule says that the run is over.

@@ -73,7 +73,7 @@ impl Problem {
         let (likelihood, on_failure) = likelihood(table.get("likelihood"), base)?;
         let Run { settings, seed, workers, known_log_z } = Run::read(table.get("run"))?;
         let settings = Settings { on_failure, ..settings };
-        settings.validate().map_err(|e| within("run", e))?;
+        settings.validate().and_then(|()| settings.start_points(&prior)).map_err(|e| within("run", e))?;
         Ok(Self { parameters, prior, likelihood, settings, seed, workers, known_log_z })
     }
 

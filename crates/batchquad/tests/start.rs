@@ -1,4 +1,5 @@
 //! Points that a user gives a run to begin with.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use batchquad::{
     Error, Prior, Settings,

@@ -106,6 +106,8 @@ pub struct Finished {
     pub id: JobId,
     /// A log-likelihood, or why there is none.
     pub outcome: Outcome,
+    /// The standard deviation of the log-likelihood's noise, where the likelihood says it.
+    pub sd: Option<f64>,
     /// How many times it was tried, at least 1.
     pub attempts: u32,
     /// The attempts that failed before the last one.

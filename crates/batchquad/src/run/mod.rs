@@ -11,7 +11,10 @@ pub(crate) mod stop;
 
 pub use self::{
     diagnostics::{Diagnosis, Finding, Forecast, Level, diagnose},
-    drive::{Config, Integral, Losses, Progress, Run, Step, aborted, honest, integrate, next_step, rounds, standing},
+    drive::{
+        Config, Integral, Losses, Progress, Run, Step, aborted, honest, integrate, integrate_noisy, next_step, rounds,
+        standing,
+    },
     engine::{Believed, Current, Engine, MOST_ASKED, MOST_NODES, Repairs, Round},
     record::{Memory, Record},
     report::Report,

@@ -12,7 +12,7 @@ pub use believe::MOST_NODES;
 use std::{cell::OnceCell, collections::BTreeMap, ops::Range, sync::Arc};
 
 use basis::{Basis, read_basis};
-use believe::{Earlier, believe, recall};
+use believe::{Earlier, Values, believe, recall};
 use serde_json::Value;
 
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
     choose::{log::select as select_for_log, select::select},
     error::{Error, Result},
     infer::posterior::{Posterior, mass_nearest},
-    journal::{Applied, Asked, Event, Header, Ledger},
+    journal::{Applied, Asked, Event, Header, Ledger, Told},
     numeric::rng::job_seed,
     points::Points,
     prior::Prior,
@@ -277,9 +277,9 @@ impl Engine {
         if let Some(current) = self.current.get() {
             return Ok(current);
         }
-        let (rows, values) = self.data(None)?;
+        let values = self.data(None)?;
         let earlier = Earlier { last: self.last.as_ref(), recalled: self.recalled.as_ref() };
-        let current = believe(&self.settings, (self.prior.dim(), self.seed()), (&rows, &values), earlier)?;
+        let current = believe(&self.settings, (self.prior.dim(), self.seed()), &values, earlier)?;
         Ok(self.current.get_or_init(|| current))
     }
 
@@ -303,30 +303,33 @@ impl Engine {
 
     /// The belief that the hyperparameters recorded with a batch give to all that was asked before job `first`.
     pub(crate) fn belief_before(&self, first: JobId, believed: &Believed) -> Result<any::Earlier> {
-        let (rows, values) = self.data(Some(first))?;
-        recall(&self.settings, self.prior.dim(), (&rows, &values), believed)
+        recall(&self.settings, self.prior.dim(), &self.data(Some(first))?, believed)
     }
 
     /// Latent coordinates with their log-likelihoods: imported rows first, then jobs by id, up to one if that is named.
-    fn data(&self, before: Option<JobId>) -> Result<(Vec<Vec<f64>>, Vec<f64>)> {
-        let (mut rows, mut logs) = (Vec::new(), Vec::new());
+    fn data(&self, before: Option<JobId>) -> Result<Values> {
+        let mut data = Values::default();
+        let mut add = |row: Vec<f64>, log: f64, sd: Option<f64>| {
+            data.rows.push(row);
+            data.logs.push(log);
+            data.sds.push(sd);
+        };
         for row in self.ledger.imported() {
-            rows.push(self.prior.to_latent(&row.theta)?);
-            logs.push(row.log_likelihood.get());
+            add(self.prior.to_latent(&row.theta)?, row.log_likelihood.get(), row.sd);
         }
         for entry in self.ledger.entries().take_while(|entry| before.is_none_or(|id| entry.job.id < id)) {
-            let value = match entry.answer.as_ref().map(|told| &told.outcome) {
-                Some(Outcome::Value(value)) => *value,
-                Some(Outcome::Failed { .. }) if self.settings.on_failure == OnFailure::AsZero => f64::NEG_INFINITY,
-                _ => continue,
-            };
-            rows.push(self.latent_of(entry.job.id)?.to_vec());
-            logs.push(value);
+            let failed = matches!(entry.answer, Some(Told { outcome: Outcome::Failed { .. }, .. }));
+            if failed && self.settings.on_failure == OnFailure::AsZero {
+                add(self.latent_of(entry.job.id)?.to_vec(), f64::NEG_INFINITY, None);
+            }
+            for (value, sd) in entry.values() {
+                add(self.latent_of(entry.job.id)?.to_vec(), value, sd);
+            }
         }
-        if !logs.iter().any(|l| l.is_finite()) {
-            return Err(Error::NoFiniteValue { count: logs.len() });
+        if !data.logs.iter().any(|l| l.is_finite()) {
+            return Err(Error::NoFiniteValue { count: data.logs.len() });
         }
-        Ok((rows, logs))
+        Ok(data)
     }
 
     fn has_value(&self) -> bool {

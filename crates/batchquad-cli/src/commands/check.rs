@@ -65,9 +65,10 @@ pub fn check(path: &Path) -> Result<Exit> {
     match finished.outcome {
         Outcome::Value(value) => {
             let took = duration(finished.seconds);
+            let noise = finished.sd.map(|sd| format!(" ± {sd}")).unwrap_or_default();
             print(&facts(&[(
                 "evaluated",
-                format!("log-likelihood {value} at the prior median ({}), in {took}", point.join(", ")),
+                format!("log-likelihood {value}{noise} at the prior median ({}), in {took}", point.join(", ")),
             )]))?;
             Ok(Exit::Done)
         }

@@ -130,8 +130,7 @@ fn a_store_keeps_its_start_and_resumes_to_the_same_bits() {
     let f = needle(0.1);
     let normal = Distribution::normal(0.0, 1.0).unwrap();
     let parameters =
-        Parameters::new(names(2).into_iter().map(|name| Parameter::Scalar { name, prior: normal.clone() }).collect())
-            .unwrap();
+        Parameters::new(names(2).into_iter().map(|name| Parameter::Scalar { name, prior: normal }).collect()).unwrap();
     let plan = |starts: &[&[f64]]| Plan {
         prior: wide(2),
         problem: serde_json::to_value(&parameters).unwrap(),

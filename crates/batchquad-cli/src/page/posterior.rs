@@ -9,7 +9,7 @@ use batchquad::{
     infer::{Curve, Marginal, Method, Posterior, Surface},
     prior::Parameters,
 };
-use batchquad_plot::{Axis, Band, Chart, Density, Figure, Line, Marker, Points, Rule, compact};
+use batchquad_plot::{Axis, Band, Chart, Density, Figure, Line, Marker, Points, Rule};
 use serde::Serialize;
 
 use super::{

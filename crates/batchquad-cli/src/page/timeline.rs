@@ -7,7 +7,7 @@ use batchquad::{
     journal::{Event, Replay},
     types::{JobId, Outcome},
 };
-use batchquad_plot::{Axis, Chart, Figure, Rule, Segment, Segments, compact};
+use batchquad_plot::{Axis, Chart, Figure, Rule, Segment, Segments};
 
 use super::{
     Drawn,

@@ -83,6 +83,11 @@ impl Known {
         self.f.len()
     }
 
+    /// Whether any value came with the standard deviation of its noise.
+    pub(crate) fn noise_given(&self) -> bool {
+        self.given.iter().any(|given| *given)
+    }
+
     pub(crate) fn best_node(&self) -> &[f64] {
         self.nodes.row(self.best_at)
     }

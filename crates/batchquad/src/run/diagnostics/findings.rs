@@ -97,6 +97,9 @@ fn noise(belief: &LogBelief) -> Finding {
     let value = belief.noise();
     let level = if value > 0.05 { Level::Look } else { Level::Fine };
     let sentence = match level {
+        Level::Fine if belief.known.noise_given() => {
+            format!("beside the noise that came with values, the log-likelihood is smooth to {value:.1e} nats")
+        }
         Level::Fine => format!("the log-likelihood is smooth to {value:.1e} nats"),
         _ => format!(
             "the log-likelihood looks noisy, with a standard deviation of {value:.2} per value; the error bar includes it (noise, a jump \

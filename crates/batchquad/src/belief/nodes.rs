@@ -32,6 +32,8 @@ pub struct Nodes {
     pub merged: usize,
     /// How many nodes have values that contradict each other: the likelihood is noisy, or jumps.
     pub contradictory: usize,
+    /// Of these, how many have values that came with the standard deviation of their noise.
+    pub explained: usize,
     /// How many nodes are not among these because they would be too many.
     pub left_out: usize,
 }
@@ -80,7 +82,8 @@ impl Nodes {
             Some((mean, sd)) => (mean, Some(sd)),
             None => (v.iter().sum::<f64>() / v.len() as f64, None),
         });
-        let (log_means, sds) = weighted.unzip();
+        let (log_means, sds): (Vec<f64>, Vec<Option<f64>>) = weighted.unzip();
+        let explained = groups.iter().zip(&sds).filter(|((_, v), sd)| sd.is_some() && spread(v)).count();
         Ok(Self {
             points: Points::from_rows(&firsts)?,
             log_values: groups.iter().map(|(_, v)| mean_likelihood(v)).collect(),
@@ -90,6 +93,7 @@ impl Nodes {
             scatter: groups.iter().map(|(_, v)| scatter(v)).collect(),
             merged: rows.len() - groups.len(),
             contradictory: groups.iter().filter(|(_, v)| spread(v)).count(),
+            explained,
             left_out: 0,
         })
     }
@@ -141,6 +145,7 @@ impl Nodes {
             scatter: chosen(&self.scatter, &kept),
             merged: self.merged,
             contradictory: self.contradictory,
+            explained: self.explained,
             left_out: n - most,
         })
     }

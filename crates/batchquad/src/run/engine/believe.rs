@@ -92,18 +92,6 @@ fn known(settings: &Settings, nodes: Nodes) -> Result<Known> {
     Known::new(nodes.points, &nodes.log_means, sds, given)
 }
 
-/// Values at one node that scatter by more than this do so for another reason than a noise that nobody has noticed elsewhere.
-const SCATTER: f64 = 0.3;
-
-/// How many nodes have values that differ by more than noise explains: where it was not given, and they scatter widely or are zero and not zero.
-fn unexplained(nodes: &Nodes) -> usize {
-    let strange = |i: usize| {
-        let zero_and_not = nodes.log_means[i] == f64::NEG_INFINITY && nodes.log_values[i].is_finite();
-        nodes.sds[i].is_none() && (zero_and_not || nodes.scatter[i] > SCATTER)
-    };
-    (0..nodes.counts.len()).filter(|&i| strange(i)).count()
-}
-
 fn logarithmic(
     settings: &Settings,
     seed: u64,
@@ -112,7 +100,7 @@ fn logarithmic(
 ) -> Result<Current> {
     let nodes = values.nodes(settings)?;
     let (merged_values, values_left_out) = (nodes.merged, nodes.left_out);
-    let unexplained = if settings.noise_sd.is_some() { 0 } else { unexplained(&nodes) };
+    let contradictory = if settings.noise_sd.is_some() { 0 } else { nodes.contradictory - nodes.explained };
     let fingerprints = Fingerprints::noisy(settings, &nodes.points, &nodes.log_means, &nodes.sds)?;
     let known = known(settings, nodes)?;
     let same = [last, recalled].into_iter().flatten().find(|b| fingerprints.are_of(b)).and_then(|b| b.log.as_ref());
@@ -134,7 +122,7 @@ fn logarithmic(
             merged_values,
             values_left_out,
             // Values that scatter are no contradiction where noise is known of, or found.
-            contradictory_nodes: if belief.noise() > 0.05 { 0 } else { unexplained },
+            contradictory_nodes: if belief.noise() > 0.05 { 0 } else { contradictory },
             ..Repairs::default()
         },
         log: Some(Box::new(belief.recipe.clone())),

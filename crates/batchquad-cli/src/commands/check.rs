@@ -4,7 +4,6 @@ use std::{path::Path, time::Duration};
 
 use anyhow::Result;
 use batchquad::{
-    evaluate::{CommandEvaluator, Evaluator, Mode},
     numeric::job_seed,
     types::{Job, JobId, Outcome},
 };
@@ -18,16 +17,15 @@ use crate::{
 
 pub fn check(path: &Path) -> Result<Exit> {
     let problem = Problem::read(path)?;
-    let spec = problem.command()?.clone();
+    let likelihood = problem.likelihood()?;
     let settings = &problem.settings;
     let mut rows: Vec<(&str, String)> = vec![("problem", path.display().to_string())];
     rows.extend(
         problem.parameters.describe().into_iter().map(|(names, prior)| ("parameter", format!("{names} ~ {prior}"))),
     );
     let initial = (settings.start.len() + settings.design_size(problem.prior.dim())).min(settings.max_evaluations);
-    let mode = if spec.mode == Mode::Server { "server" } else { "one process a call" };
     rows.extend([
-        ("command", format!("{:?} ({mode})", spec.command)),
+        likelihood.describe(),
         (
             "plan",
             format!(
@@ -43,8 +41,7 @@ pub fn check(path: &Path) -> Result<Exit> {
 
     let id = JobId(0);
     let theta = problem.prior.to_theta(&vec![0.0; problem.prior.dim()])?;
-    let mut evaluator =
-        CommandEvaluator::new(spec, problem.prior.names(), 1).map_err(|e| within("likelihood", e).of(path))?;
+    let mut evaluator = likelihood.evaluator(problem.prior.names(), 1).map_err(|e| within("likelihood", e).of(path))?;
     let signals = Signals::listen(evaluator.interrupt(), || {})?;
     evaluator.submit(Job { id, theta: theta.clone(), seed: job_seed(problem.seed.unwrap_or(0), id) })?;
     let finished = loop {

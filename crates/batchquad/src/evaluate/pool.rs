@@ -132,7 +132,6 @@ impl Pool {
     }
 
     /// Waits for the threads to end; only for workers that heed the interrupt within bounded time.
-    #[cfg(unix)]
     pub fn join(&mut self) {
         for thread in self.threads.drain(..) {
             // Panics of the work are caught where it is called, so there is nothing to learn from the result.

@@ -83,9 +83,19 @@ struct RawAnswer {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum RawNumber {
+pub(super) enum RawNumber {
     Number(f64),
     Text(String),
+}
+
+impl RawNumber {
+    /// The number, or what a word for one that is not finite says.
+    pub(super) fn get(&self) -> Option<f64> {
+        match self {
+            Self::Number(value) => Some(*value),
+            Self::Text(word) => non_finite(word),
+        }
+    }
 }
 
 /// Reads the whole of what a program printed as exactly one answer.
@@ -142,7 +152,7 @@ fn non_finite(word: &str) -> Option<f64> {
 }
 
 /// Puts bare `-Infinity`, `NaN` and their like into quotes, leaving the insides of strings alone.
-fn quote_non_finite(json: &str) -> Cow<'_, str> {
+pub(super) fn quote_non_finite(json: &str) -> Cow<'_, str> {
     let is_word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.');
     let bytes = json.as_bytes();
     let mut quoted = String::new();

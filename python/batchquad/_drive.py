@@ -92,7 +92,7 @@ class Driver:
         session, kind, message = self._session, answer.kind, answer.message
         if answer.value is not None:
             record_blob(session, self._blobs, task.id, answer.blob)
-            session.tell(task.id, answer.value, task.attempt, answer.seconds, answer.worker)
+            session.tell(task.id, answer.value, task.attempt, answer.seconds, answer.worker, answer.sd)
         else:
             assert kind is not None
             tried = task.attempt - self._first[task.id]

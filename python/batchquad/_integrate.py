@@ -11,7 +11,7 @@ from ._likelihood import LogLikelihood
 from ._prior import PriorLike
 from ._progress import ProgressLike
 from ._result import Result
-from ._settings import BatchRule, FurtherSettings, OnFailure, Schedule, Surrogate
+from ._settings import BatchRule, FurtherSettings, OnFailure, Schedule, StartLike, Surrogate
 from ._study import Study
 
 
@@ -35,6 +35,7 @@ def integrate(
     pass_dict: bool = False,
     progress: ProgressLike = None,
     initial: Any = None,
+    start: StartLike | None = None,
     workers: int | None = None,
     **settings: Unpack[FurtherSettings],
 ) -> Result:
@@ -42,7 +43,8 @@ def integrate(
 
     Args:
         log_likelihood: Takes a point, a 1-D array (or a dict of names to numbers, with ``pass_dict``), and returns the log-likelihood
-            there: any real number, −∞ where the likelihood is zero. It may return ``(value, blob)``: blobs are kept in ``Result.blobs``.
+            there: any real number, −∞ where the likelihood is zero. A noisy one returns ``(value, sd)``, the standard deviation of its noise.
+            Anything but a number beside the value, ``(value, blob)`` or ``(value, sd, blob)``, is kept in ``Result.blobs``.
         prior: A dict of names to distributions (`Normal`, `Uniform`, …, frozen ``scipy.stats`` distributions, ``(low, high)``),
             a `MultivariateNormal`, or a `UnitCube`.
         batch: Points chosen together.
@@ -60,10 +62,14 @@ def integrate(
         retries: How often an evaluation is tried again after a timeout or a lost worker. Other failures would repeat.
         on_failure: What becomes of a point that failed for good: left out (``"exclude"``), taken as likelihood zero on your word
             (``"as-zero"``), or the end of the run (``"abort"``).
-        vectorized: ``log_likelihood`` takes all points of a batch at once, a row each, and returns as many values.
+        vectorized: ``log_likelihood`` takes all points of a batch at once, a row each, and returns as many values, or a tuple of values,
+            standard deviations and blobs as above, each as many.
         pass_dict: ``log_likelihood`` takes a dict of names to numbers.
         progress: ``None`` shows a line in terminals and notebooks, ``True`` a line a minute in log files too; or a function.
-        initial: Evaluations made elsewhere: a table with a column for each parameter and ``log_likelihood``, or ``(points, values)``.
+        initial: Evaluations made elsewhere: a table with a column for each parameter and ``log_likelihood``, or ``(points, values)``; with the
+            standard deviations of noisy values in a column ``sd``, or ``(points, values, sds)``.
+        start: Where the posterior may be: a point (a dict of names to numbers, or numbers in the order of the parameters), or a list of
+            points. They are evaluated first. A good one saves evaluations, a wrong one costs one.
         workers: How many evaluations an executor runs at the same time, where it does not say so itself.
         **settings: All other settings, as in problem files.
 
@@ -88,6 +94,7 @@ def integrate(
         batch_rule=batch_rule,
         schedule=schedule,
         on_failure=on_failure,
+        start=start,
         **settings,
     )
     try:

@@ -31,6 +31,8 @@ class Answer:
     seconds: float = 0.0
     worker: str | None = None
     blob: Any = None
+    #: The standard deviation of the value's noise, where it is known.
+    sd: float | None = None
     #: No other attempt makes sense, whatever the kind.
     final: bool = False
 
@@ -57,9 +59,11 @@ def call_many(function: LogLikelihood, thetas: np.ndarray, names: Sequence[str] 
     begin = time.perf_counter()
     try:
         returned = function(_argument(thetas, names))
-        pair = isinstance(returned, tuple) and len(returned) == 2
-        values, blobs = returned if pair else (returned, None)
-        if len(values) != len(thetas) or (blobs is not None and len(blobs) != len(thetas)):
+        # A tuple of as many numbers as there are points is values; one of columns holds what belongs to them.
+        several = isinstance(returned, tuple) and (len(returned) == 2 or (len(returned) == 3 and hasattr(returned[0], "__len__")))
+        values, *beside = returned if several else (returned,)
+        beside = [column if column is not None else [None] * len(thetas) for column in beside]
+        if len(values) != len(thetas) or any(len(column) != len(thetas) for column in beside):
             raise NotANumber(f"{len(values)} values for {len(thetas)} points")
     except Exception as error:
         if len(thetas) > 1:
@@ -67,9 +71,9 @@ def call_many(function: LogLikelihood, thetas: np.ndarray, names: Sequence[str] 
         kind = "parse" if isinstance(error, NotANumber) else "exception"
         return [Answer(kind=kind, message=describe(error), seconds=time.perf_counter() - begin, worker=worker())]
     seconds = (time.perf_counter() - begin) / len(thetas)
-    if blobs is None:
+    if not beside:
         return [_answer((value, None), seconds) for value in values]
-    return [_answer(both, seconds) for both in zip(values, blobs, strict=True)]
+    return [_answer(one, seconds) for one in zip(values, *beside, strict=True)]
 
 
 def _argument(theta: np.ndarray, names: Sequence[str] | None) -> Any:
@@ -81,17 +85,38 @@ def _argument(theta: np.ndarray, names: Sequence[str] | None) -> Any:
 
 
 def _answer(returned: Any, seconds: float) -> Answer:
-    blob = None
-    if isinstance(returned, tuple) and len(returned) == 2:
-        returned, blob = returned
+    returned, sd, blob = apart(returned)
     try:
         value = to_number(returned)
+        sd = None if sd is None else to_number(sd, "sd")
     except NotANumber as error:
         return Answer(kind="parse", message=str(error), seconds=seconds, worker=worker())
-    return Answer(value=value, seconds=seconds, worker=worker(), blob=blob)
+    return Answer(value=value, seconds=seconds, worker=worker(), blob=blob, sd=sd)
 
 
-def to_number(returned: Any) -> float:
+def apart(returned: Any) -> tuple[Any, Any, Any]:
+    """What a function returned, as value, standard deviation and blob. In a pair a number is a standard deviation, anything else a blob.
+
+    >>> apart(-1.5), apart((-1.5, 0.2)), apart((-1.5, "a note")), apart((-1.5, 0.2, "a note"))
+    ((-1.5, None, None), (-1.5, 0.2, None), (-1.5, None, 'a note'), (-1.5, 0.2, 'a note'))
+    """
+    match returned:
+        case (value, sd, blob) if isinstance(returned, tuple):
+            return value, sd, blob
+        case (value, beside) if isinstance(returned, tuple):
+            return (value, beside, None) if _is_scalar(beside) else (value, None, beside)
+        case _:
+            return returned, None, None
+
+
+def _is_scalar(value: Any) -> bool:
+    if isinstance(value, (bool, np.bool_)):
+        return False
+    # Arrays without a dimension too, of whatever package.
+    return isinstance(value, (numbers.Real, Decimal)) or (hasattr(value, "item") and getattr(value, "shape", None) == ())
+
+
+def to_number(returned: Any, what: str = "log-likelihood") -> float:
     """``returned`` as a float: any real number, also in an array of one. Nothing else is taken for one.
 
     >>> to_number(np.float32(1.5)), to_number(np.array([[2]]))
@@ -117,6 +142,8 @@ def to_number(returned: Any) -> float:
             pass
     shown = _shorten(_shown(repr, returned))
     hint = "; does the function end without `return`?" if returned is None else ""
+    if what != "log-likelihood":
+        raise NotANumber(f"{what} is {shown} ({type(returned).__name__}), expected a real number")
     raise NotANumber(f"the log-likelihood returned {shown} ({type(returned).__name__}), expected a real number{hint}")
 
 

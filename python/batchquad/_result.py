@@ -120,12 +120,15 @@ class Result:
 
     @functools.cached_property
     def evaluations(self) -> Table:
-        """Every evaluation that was asked: θ, log-likelihood, batch, seconds, worker and, where it failed, kind and message."""
+        """Every evaluation that was asked: θ, log-likelihood, batch, seconds, worker and, where it failed, kind and message.
+
+        There is a column ``sd`` where values came with a standard deviation. A job with several such values has a row for each.
+        """
         rows = [row for row in self._found["evaluations"] if row["status"] != "imported"]
         theta = np.array([row["theta"] for row in rows], dtype=float).reshape(len(rows), len(self.names))
         columns: dict[str, np.ndarray] = {"id": np.array([row["id"] for row in rows], dtype=int)}
         columns.update((name, theta[:, k]) for k, name in enumerate(self.names))
-        columns["log_likelihood"] = np.array([_log_likelihood(row) for row in rows], dtype=float)
+        columns.update(self._values(rows))
         columns["status"] = np.array([row["status"] for row in rows], dtype=object)
         columns["batch"] = np.array([row["batch"] for row in rows], dtype=int)
         columns["seconds"] = np.array([row["seconds"] for row in rows], dtype=float)
@@ -140,8 +143,15 @@ class Result:
         rows = [row for row in self._found["evaluations"] if row["status"] == "imported"]
         theta = np.array([row["theta"] for row in rows], dtype=float).reshape(len(rows), len(self.names))
         columns = {name: theta[:, k] for k, name in enumerate(self.names)}
-        columns["log_likelihood"] = np.array([_log_likelihood(row) for row in rows], dtype=float)
+        columns.update(self._values(rows))
         return Table(columns)
+
+    def _values(self, rows: list[dict[str, Any]]) -> dict[str, np.ndarray]:
+        """Log-likelihoods and, where any is known, the standard deviations of their noise."""
+        columns = {"log_likelihood": np.array([_log_likelihood(row) for row in rows], dtype=float)}
+        if any("sd" in row for row in rows):
+            columns[sd_column(self.names)] = np.array([row.get("sd", np.nan) for row in rows], dtype=float)
+        return columns
 
     @functools.cached_property
     def rounds(self) -> Table:
@@ -293,6 +303,11 @@ def _log_likelihood(row: dict[str, Any]) -> float:
     # A number, "-inf", or nothing.
     value = row["log_likelihood"]
     return float("nan") if value is None else float(value)
+
+
+def sd_column(names: list[str]) -> str:
+    """The name of the column of standard deviations in tables with a column for each parameter."""
+    return "log_likelihood_sd" if "sd" in names else "sd"
 
 
 def make_result(report: tuple[str, Belief | None], blobs: dict[int, Any]) -> Result:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 import numpy as np
@@ -17,6 +18,9 @@ BatchRule = Literal[
 ]
 Schedule = Literal["batch", "async"]
 OnFailure = Literal["exclude", "as-zero", "abort"]
+
+#: A point by the names of its parameters or in their order, or several of these.
+StartLike = Mapping[str, float] | Sequence[float] | np.ndarray | Sequence[Mapping[str, float] | Sequence[float] | np.ndarray]
 
 
 class FurtherSettings(TypedDict, total=False):
@@ -49,6 +53,7 @@ class Settings(FurtherSettings, total=False):
     batch_rule: BatchRule
     schedule: Schedule
     on_failure: OnFailure
+    start: StartLike | None
 
 
 _KNOWN = [*FurtherSettings.__annotations__, *Settings.__annotations__]
@@ -63,6 +68,44 @@ def to_json(settings: Any) -> str:
         if isinstance(value, float) and not math.isfinite(value):
             raise InvalidInput(f"{key} is {value}, expected a finite number")
     return json.dumps(dict(settings), default=_plain)
+
+
+def with_start(settings: Any, names: Sequence[str]) -> Any:
+    """Settings whose start, if there is one, is a list of points by name.
+
+    >>> with_start({"start": [1, 2]}, ["a", "b"])
+    {'start': [{'a': 1.0, 'b': 2.0}]}
+    >>> with_start({"start": [{"a": 1, "b": 2}, (3, 4)]}, ["a", "b"])
+    {'start': [{'a': 1.0, 'b': 2.0}, {'a': 3.0, 'b': 4.0}]}
+    """
+    start = settings.get("start")
+    if start is None:
+        return {key: value for key, value in settings.items() if key != "start"}
+    if isinstance(start, Mapping):
+        return {**settings, "start": [_point("start", start, names)]}
+    if isinstance(start, (str, bytes)) or not isinstance(start, (Sequence, np.ndarray)) or getattr(start, "ndim", 1) == 0:
+        raise InvalidInput(f"start is {start!r}, expected a dict of names to numbers, {len(names)} numbers, or a list of these")
+    if len(start) > 0 and not any(isinstance(one, (Mapping, Sequence, np.ndarray)) for one in start):
+        return {**settings, "start": [_point("start", start, names)]}
+    return {**settings, "start": [_point(f"start[{i}]", one, names) for i, one in enumerate(start)]}
+
+
+def _point(at: str, given: Any, names: Sequence[str]) -> dict[str, float]:
+    """A point by name; the core checks the names and whether it is inside the prior's support."""
+    if not isinstance(given, Mapping):
+        if isinstance(given, (str, bytes)) or not isinstance(given, (Sequence, np.ndarray)):
+            raise InvalidInput(f"{at} is {given!r}, expected a dict of names to numbers, or {len(names)} numbers")
+        if len(given) != len(names):
+            raise InvalidInput(f"{at} has {len(given)} numbers, expected {len(names)}: {', '.join(names)}")
+        given = dict(zip(names, given, strict=True))
+    point = {}
+    for name, value in given.items():
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+            raise InvalidInput(f"{at}[{name!r}] is {value!r}, expected a number")
+        if not math.isfinite(value):
+            raise InvalidInput(f"{at}[{name!r}] is {value}, expected a finite number")
+        point[str(name)] = float(value)
+    return point
 
 
 def whole(what: str, value: Any) -> int:

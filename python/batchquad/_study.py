@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import threading
 import warnings
@@ -19,11 +20,11 @@ from ._batchquad import Session
 from ._drive import Driver, recall_blobs, record_blob
 from ._errors import Interrupted, InvalidInput
 from ._evaluate import ExecutorLike, evaluator
-from ._likelihood import LogLikelihood, NotANumber, to_number
+from ._likelihood import LogLikelihood, NotANumber, apart, to_number
 from ._prior import PriorLike, as_prior
 from ._progress import Display, ProgressLike
-from ._result import Result, make_result
-from ._settings import Settings, to_json, whole
+from ._result import Result, make_result, sd_column
+from ._settings import Settings, to_json, whole, with_start
 
 
 class Estimate(NamedTuple):
@@ -72,7 +73,9 @@ class Study:
         **settings: Unpack[Settings],
     ) -> None:
         seed = None if seed is None else whole("seed", seed)
-        self._adopt(Session(as_prior(prior), to_json(settings), seed, None if store is None else os.fspath(store)))
+        prior = as_prior(prior)
+        settings_given = to_json(with_start(settings, prior.names))
+        self._adopt(Session(prior, settings_given, seed, None if store is None else os.fspath(store)))
 
     @classmethod
     def open(cls, store: str | os.PathLike[str]) -> Self:
@@ -116,7 +119,7 @@ class Study:
 
     def change(self, **settings: Unpack[Settings]) -> None:
         """Changes settings, a larger budget for instance; the change is recorded."""
-        self._session.change(to_json({**self.settings, **settings}))
+        self._session.change(to_json(with_start({**self.settings, **settings}, self.names)))
 
     def ask(self, n: int | None = None) -> list[Job]:
         """Up to ``n`` points (by default a batch) to be evaluated by whomever. None when a rule says that the run is over.
@@ -130,20 +133,38 @@ class Study:
         """The jobs that were asked and not answered."""
         return self._jobs(self._session.pending())
 
-    def tell(self, job: Job | int, value: Any, *, blob: Any = None, seconds: float = 0.0, worker: str | None = None) -> None:
+    def tell(
+        self,
+        job: Job | int,
+        value: Any,
+        *,
+        sd: float | None = None,
+        blob: Any = None,
+        seconds: float = 0.0,
+        worker: str | None = None,
+    ) -> None:
         """Records a log-likelihood: a real number, or −∞ where the likelihood is zero. NaN and +∞ are recorded as failures.
 
+        ``sd`` is the standard deviation of its noise, where it is known; ``value`` may also be what a function returned, ``(value, sd)``,
+        ``(value, blob)`` or ``(value, sd, blob)``.
+
         Telling the same again changes nothing. A different value for the same job is kept and flagged; the first counts, with a warning.
-        A value for a job that had failed counts from now on.
+        Where both came with an ``sd``, or the run has a ``noise_sd``, both count, by their precision. A value for a job that had failed counts
+        from now on.
         """
         id = _id_of(job)
+        value, own_sd, own_blob = apart(value)
+        sd, blob = own_sd if sd is None else sd, own_blob if blob is None else blob
         try:
             number = to_number(value)
+            noise = None if sd is None else to_number(sd, "sd")
         except NotANumber as error:
             raise InvalidInput(str(error).replace("the log-likelihood returned", "value is")) from None
+        if noise is not None and not 0 <= noise < math.inf:
+            raise InvalidInput(f"sd is {sd!r}, expected a finite number >= 0")
         self._session.attempts(id)
         record_blob(self._session, self._blobs, id, blob)
-        applied, _ = self._session.tell(id, number, seconds=float(seconds), worker=worker)
+        applied, _ = self._session.tell(id, number, seconds=float(seconds), worker=worker, sd=noise)
         if applied == "conflict":
             message = f"evaluation {id} has another value already: this one is kept and flagged, the first counts"
             warnings.warn(message, stacklevel=2)
@@ -154,17 +175,18 @@ class Study:
         """Records that a job could not be evaluated, and why. ``kind`` is one of the failure kinds."""
         self._session.fail(_id_of(job), kind, str(message), seconds=float(seconds), worker=worker)
 
-    def import_evaluations(self, points: Any, values: ArrayLike | None = None) -> int:
+    def import_evaluations(self, points: Any, values: ArrayLike | None = None, sds: ArrayLike | None = None) -> int:
         """Takes in evaluations made elsewhere, and says how many were new.
 
         ``points`` is an array with a row for each of the ``values``; or, alone, a table (a dict of columns, a data frame) with a column
-        for each parameter and one named ``log_likelihood``.
+        for each parameter and one named ``log_likelihood``. Noisy values come with their standard deviations: ``sds``, or a column ``sd`` of
+        the table; NaN where there is none.
         """
         if values is None:
-            theta, logs = self._table(points)
+            theta, logs, noise = self._table(points)
         else:
-            theta, logs = np.atleast_2d(np.asarray(points, dtype=float)), np.atleast_1d(np.asarray(values, dtype=float))
-        return self._session.import_rows(np.ascontiguousarray(theta), np.ascontiguousarray(logs))
+            theta, logs, noise = _arrays(points, values, sds)
+        return self._session.import_rows(theta, logs, noise)
 
     def estimate(self) -> Estimate:
         """log Z and its standard deviation given all values so far. Raises `NoEvidence` when no finite value is known."""
@@ -224,10 +246,10 @@ class Study:
         names = self.names
         return [Job(id, theta, dict(zip(names, theta.tolist(), strict=True)), seed) for id, theta, seed in jobs]
 
-    def _table(self, table: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _table(self, table: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         wanted = [*self.names, "log_likelihood"]
-        if isinstance(table, tuple) and len(table) == 2:
-            return np.atleast_2d(np.asarray(table[0], dtype=float)), np.atleast_1d(np.asarray(table[1], dtype=float))
+        if isinstance(table, tuple) and len(table) in (2, 3):
+            return _arrays(*table)
         if not isinstance(table, Mapping) and not hasattr(table, "columns"):
             raise InvalidInput(
                 f"evaluations made elsewhere are {type(table).__name__}, expected a table with the columns {', '.join(wanted)}"
@@ -238,7 +260,16 @@ class Study:
         columns = [np.asarray(table[name], dtype=float) for name in wanted]
         # Rows without a value: evaluations that failed, in a table of ours.
         known = ~np.isnan(columns[-1])
-        return np.stack(columns[:-1], axis=1)[known], columns[-1][known]
+        noise = sd_column(self.names)
+        sds = np.asarray(table[noise], dtype=float)[known] if noise in table else None
+        return _arrays(np.stack(columns[:-1], axis=1)[known], columns[-1][known], sds)
+
+
+def _arrays(points: Any, values: Any, sds: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Evaluations made elsewhere as the core has them."""
+    theta = np.ascontiguousarray(np.atleast_2d(np.asarray(points, dtype=float)))
+    logs = np.ascontiguousarray(np.atleast_1d(np.asarray(values, dtype=float)))
+    return theta, logs, None if sds is None else np.ascontiguousarray(np.atleast_1d(np.asarray(sds, dtype=float)))
 
 
 def _id_of(job: Job | int) -> int:

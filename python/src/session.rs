@@ -152,8 +152,10 @@ impl Session {
         Ok((asked(py, jobs), stop.map(ending)))
     }
 
-    /// Records a log-likelihood. NaN and +∞ are recorded as failures, whose message is returned beside what the record did.
-    #[pyo3(signature = (id, value, attempt=1, seconds=0.0, worker=None))]
+    /// Records a log-likelihood, with the standard deviation of its noise if that is known. NaN, +∞ and standard deviations that are none are
+    /// recorded as failures, whose message is returned beside what the record did.
+    #[pyo3(signature = (id, value, attempt=1, seconds=0.0, worker=None, sd=None))]
+    #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn tell(
         &self,
         py: Python<'_>,
@@ -162,15 +164,16 @@ impl Session {
         attempt: u32,
         seconds: f64,
         worker: Option<String>,
+        sd: Option<f64>,
     ) -> PyResult<(&'static str, Option<String>)> {
         self.quick(py, move |session| {
             let theta = session.engine.ledger().entry(JobId(id))?.job.theta.clone();
-            let outcome = Outcome::from_log_likelihood(&theta, value);
+            let (outcome, sd) = Outcome::from_log_likelihood(&theta, value).with_sd(&theta, sd);
             let message = match &outcome {
                 Outcome::Failed { message, .. } => Some(message.clone()),
                 Outcome::Value(_) => None,
             };
-            let told = Told { id: JobId(id), outcome, attempt, seconds, worker };
+            let told = Told { id: JobId(id), outcome, sd, attempt, seconds, worker };
             Ok((word(session.keep(&Event::Told(told))?), message))
         })
     }
@@ -191,7 +194,7 @@ impl Session {
         let kind = read_kind(py, kind)?;
         self.quick(py, move |session| {
             let outcome = Outcome::Failed { kind, message: clean(&message) };
-            let told = Told { id: JobId(id), outcome, attempt, seconds, worker };
+            let told = Told { attempt, seconds, worker, ..Told::new(JobId(id), outcome) };
             Ok(word(session.keep(&Event::Told(told))?))
         })
     }
@@ -203,22 +206,30 @@ impl Session {
         self.quick(py, move |session| session.keep(&event).map(|_| ()))
     }
 
-    /// Records evaluations made elsewhere, a row of `theta` for each of the `values`; says how many were new.
+    /// Records evaluations made elsewhere, a row of `theta` for each of the `values`; says how many were new. The standard deviations of their
+    /// noise are NaN where they are not known.
+    #[pyo3(signature = (theta, values, sds=None))]
     fn import_rows(
         &self,
         py: Python<'_>,
         theta: PyReadonlyArray2<'_, f64>,
         values: PyReadonlyArray1<'_, f64>,
+        sds: Option<PyReadonlyArray1<'_, f64>>,
     ) -> PyResult<usize> {
         let (points, values) = (rows_of(&theta), values.as_array().to_vec());
+        let sds = sds.map_or_else(|| vec![f64::NAN; values.len()], |sds| sds.as_array().to_vec());
         self.long(py, move |session, _| {
             if points.len() != values.len() {
                 return Err(Error::length("list of log-likelihoods", points.len(), values.len()));
             }
+            if points.len() != sds.len() {
+                return Err(Error::length("list of standard deviations", points.len(), sds.len()));
+            }
             let mut rows = Vec::new();
-            for (theta, value) in points.into_iter().zip(values) {
+            for (theta, (value, sd)) in points.into_iter().zip(values.into_iter().zip(sds)) {
                 session.engine.prior().to_latent(&theta)?;
-                rows.push(Row { theta, log_likelihood: LogValue::new(value)? });
+                let row = Row::new(theta, LogValue::new(value)?);
+                rows.push(if sd.is_nan() { row } else { row.with_sd(sd)? });
             }
             let before = session.engine.ledger().imported().len();
             session.keep(&Event::Imported { rows })?;
@@ -432,6 +443,7 @@ fn word(applied: Applied) -> &'static str {
         Applied::Replaced => "replaced",
         Applied::Conflict => "conflict",
         Applied::Kept => "kept",
+        Applied::Averaged => "averaged",
     }
 }
 

@@ -43,6 +43,9 @@ pub enum Command {
     /// Choose points to evaluate and print them, one JSON object a line
     Ask(AskArgs),
     /// Take in answers, one JSON object a line: {"id": 3, "log_likelihood": -1.5} or {"id": 3, "failed": "why"}
+    ///
+    /// A noisy value comes with its standard deviation: {"id": 3, "log_likelihood": -1.5, "sd": 0.2}. Several such values for the same
+    /// evaluation all count, by their precision.
     Tell {
         /// The store
         #[arg(value_hint = ValueHint::DirPath)]
@@ -52,6 +55,8 @@ pub enum Command {
         file: Option<PathBuf>,
     },
     /// Take in a table of evaluations made elsewhere (CSV: one column a parameter, and log_likelihood)
+    ///
+    /// A column named sd holds the standard deviations of noisy values; it may be empty where there is none.
     Import {
         /// The store
         #[arg(value_hint = ValueHint::DirPath)]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use batchquad::{
     Error, Prior, Settings,
-    evaluate::CommandSpec,
+    evaluate::{CommandEvaluator, CommandSpec, Evaluator, Mode, UmbridgeEvaluator, UmbridgeSpec},
     prior::{Joint, MultivariateNormal, Parameter, Parameters, require_name},
     run::{OnFailure, Plan},
 };
@@ -24,7 +24,7 @@ pub struct Problem {
     pub parameters: Parameters,
     pub prior: Prior,
     /// Absent in problems that are evaluated by hand.
-    pub likelihood: Option<CommandSpec>,
+    pub likelihood: Option<Likelihood>,
     pub settings: Settings,
     pub seed: Option<u64>,
     pub workers: Option<usize>,
@@ -73,7 +73,7 @@ impl Problem {
         let (likelihood, on_failure) = likelihood(table.get("likelihood"), base)?;
         let Run { settings, seed, workers, known_log_z } = Run::read(table.get("run"))?;
         let settings = Settings { on_failure, ..settings };
-        settings.validate().map_err(|e| within("run", e))?;
+        settings.validate().and_then(|()| settings.start_points(&prior)).map_err(|e| within("run", e))?;
         Ok(Self { parameters, prior, likelihood, settings, seed, workers, known_log_z })
     }
 
@@ -99,11 +99,49 @@ impl Problem {
         Ok(Plan { prior: self.prior.clone(), problem, settings: self.settings.clone(), seed: self.seed })
     }
 
-    /// The command of the likelihood.
-    pub fn command(&self) -> Result<&CommandSpec> {
+    /// Who evaluates, if anybody but the user does.
+    pub fn likelihood(&self) -> Result<&Likelihood> {
         self.likelihood.as_ref().ok_or_else(|| {
             BadInput("likelihood: the section is missing, expected [likelihood] with command = [\"program\", …]".into())
                 .into()
+        })
+    }
+}
+
+/// Who computes the log-likelihood.
+#[derive(Debug, Clone)]
+pub enum Likelihood {
+    Command(CommandSpec),
+    Umbridge(UmbridgeSpec),
+}
+
+impl Likelihood {
+    /// `workers` evaluations at a time of points whose coordinates are called `names`.
+    pub fn evaluator(&self, names: &[String], workers: usize) -> batchquad::Result<Box<dyn Evaluator>> {
+        Ok(match self {
+            Self::Command(spec) => Box::new(CommandEvaluator::new(spec.clone(), names, workers)?),
+            Self::Umbridge(spec) => Box::new(UmbridgeEvaluator::new(spec.clone(), names, workers)?),
+        })
+    }
+
+    /// What `check` calls it, and the words for it.
+    pub fn describe(&self) -> (&'static str, String) {
+        match self {
+            Self::Command(spec) => {
+                let mode = if spec.mode == Mode::Server { "server" } else { "one process a call" };
+                ("command", format!("{:?} ({mode})", spec.command))
+            }
+            Self::Umbridge(spec) => {
+                ("umbridge", format!("{} at {}", spec.umbridge.model, spec.umbridge.url.join(", ")))
+            }
+        }
+    }
+
+    /// What a store remembers of it: the words of a command, or where servers are and which model they have.
+    pub fn remark(&self) -> Result<serde_json::Value> {
+        Ok(match self {
+            Self::Command(spec) => serde_json::to_value(&spec.command)?,
+            Self::Umbridge(spec) => serde_json::json!({ "umbridge": spec.umbridge }),
         })
     }
 }
@@ -166,7 +204,7 @@ enum JointInFile {
     MultivariateNormal(MultivariateNormal),
 }
 
-fn likelihood(value: Option<&Value>, base: &Path) -> Result<(Option<CommandSpec>, OnFailure), BadInput> {
+fn likelihood(value: Option<&Value>, base: &Path) -> Result<(Option<Likelihood>, OnFailure), BadInput> {
     let Some(value) = value else { return Ok((None, OnFailure::default())) };
     let Value::Table(table) = value else {
         return Err(BadInput(format!("likelihood is {}, expected a section [likelihood]", as_json(value))));
@@ -176,6 +214,14 @@ fn likelihood(value: Option<&Value>, base: &Path) -> Result<(Option<CommandSpec>
         Some(value) => read("likelihood.on_failure", &value, &[])?,
         None => OnFailure::default(),
     };
+    if table.contains_key("umbridge") {
+        if table.contains_key("command") {
+            return Err(BadInput("likelihood: found both command and umbridge, expected one of them".into()));
+        }
+        let spec: UmbridgeSpec = read("likelihood", &Value::Table(table), &["on_failure"])?;
+        spec.validate().map_err(|e| within("likelihood", e))?;
+        return Ok((Some(Likelihood::Umbridge(spec)), on_failure));
+    }
     if let Some(Value::String(line)) = table.get("command")
         && !line.is_empty()
     {
@@ -183,11 +229,11 @@ fn likelihood(value: Option<&Value>, base: &Path) -> Result<(Option<CommandSpec>
         let expected = format!("a list, for instance [{}]", words.join(", "));
         return Err(BadInput(format!("likelihood.command is {line:?}, expected {expected} (no shell looks at it)")));
     }
-    let mut spec: CommandSpec = read("likelihood", &Value::Table(table), &["on_failure"])?;
+    let mut spec: CommandSpec = read("likelihood", &Value::Table(table), &["on_failure", "umbridge"])?;
     let dir = base.join(spec.working_dir.unwrap_or_default());
     spec.working_dir = Some(dir).filter(|dir| !dir.as_os_str().is_empty());
     spec.validate().map_err(|e| within("likelihood", e))?;
-    Ok((Some(spec), on_failure))
+    Ok((Some(Likelihood::Command(spec)), on_failure))
 }
 
 /// The section `[run]`.

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use batchquad::{
     Engine,
+    evaluate::Bridge,
     journal::{Holder, Ledger, Replay, Topic},
     run::{Session, Status, Stop, aborted, report::Trust},
 };
@@ -41,8 +42,8 @@ fn remember(session: &mut Session, problem: &Problem) -> Result<()> {
     if let Some(value) = problem.known_log_z {
         session.remark(Topic::KnownLogZ, &value)?;
     }
-    if let Some(spec) = &problem.likelihood {
-        session.remark(Topic::Likelihood, &spec.command)?;
+    if let Some(likelihood) = &problem.likelihood {
+        session.remark(Topic::Likelihood, &likelihood.remark()?)?;
     }
     Ok(())
 }
@@ -56,6 +57,11 @@ pub fn remember_end(session: &mut Session, trust: &Trust) -> Result<()> {
 /// The command that evaluated, if one did: its words.
 pub fn command(ledger: &Ledger) -> Option<Vec<String>> {
     Vec::deserialize(ledger.remark(Topic::Likelihood)?).ok()
+}
+
+/// The UM-Bridge servers that evaluated, if they did.
+pub fn bridge(ledger: &Ledger) -> Option<Bridge> {
+    Bridge::deserialize(ledger.remark(Topic::Likelihood)?.get("umbridge")?).ok()
 }
 
 /// How a run stands in one word, and who writes to it. The rules that look at the belief need a fit; `result` does that.

@@ -5,7 +5,7 @@
 //! | to … | see |
 //! |---|---|
 //! | say what is known beforehand | [`Prior`], [`prior`] |
-//! | integrate | [`integrate`], [`Config`], [`Settings`], [`Integral`], [`Estimate`] |
+//! | integrate | [`integrate`], [`integrate_noisy`], [`Config`], [`Settings`], [`Integral`], [`Estimate`] |
 //! | drive a run oneself: ask, evaluate, tell | [`Engine`], [`run`] |
 //! | keep a run, and resume it | [`run::Session`], [`journal`] |
 //! | evaluate on threads or as processes | [`evaluate`] |
@@ -46,7 +46,7 @@ pub use belief::Estimate;
 pub use error::{Error, Result};
 pub use points::Points;
 pub use prior::Prior;
-pub use run::{Config, Engine, Integral, Settings, integrate};
+pub use run::{Config, Engine, Integral, Settings, integrate, integrate_noisy};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

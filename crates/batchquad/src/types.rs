@@ -100,4 +100,21 @@ impl Outcome {
             Self::Value(value)
         }
     }
+
+    /// The outcome with the standard deviation of its noise, if one was given: a value whose standard deviation is no finite number ≥ 0 is a
+    /// failure of kind [`FailureKind::Parse`]. Failures have none, and neither has −∞: a likelihood of zero is zero.
+    #[must_use]
+    pub fn with_sd(self, theta: &[f64], sd: Option<f64>) -> (Self, Option<f64>) {
+        match (&self, sd) {
+            (Self::Value(value), Some(sd)) if value.is_finite() => {
+                if sd.is_finite() && sd >= 0.0 {
+                    return (self, Some(sd));
+                }
+                let message =
+                    format!("the sd of the log-likelihood at {theta:?} is {sd}, expected a finite number ≥ 0");
+                (Self::Failed { kind: FailureKind::Parse, message }, None)
+            }
+            _ => (self, None),
+        }
+    }
 }

@@ -62,6 +62,7 @@ impl Evaluator for Fake<'_> {
         Ok(job.map(|job| Finished {
             id: job.id,
             outcome: (self.answer)(&job),
+            sd: None,
             attempts: 1,
             retried: Vec::new(),
             seconds: 0.0,
@@ -354,7 +355,8 @@ fn a_batch_does_not_outgrow_what_is_known() {
 fn imported_values_count_and_replace_the_initial_design() {
     let mut engine = Engine::new(prior(1), small(), 2).unwrap();
     let rows = (-4..=4).map(|i| vec![f64::from(i) * 0.5]);
-    let rows = rows.map(|theta| Row { log_likelihood: LogValue::new(bump(&theta)).unwrap(), theta }).collect();
+    let rows =
+        rows.map(|theta| Row { log_likelihood: LogValue::new(bump(&theta)).unwrap(), theta, sd: None }).collect();
     engine.apply(&Event::Imported { rows }).unwrap();
     assert_eq!(engine.initial_size(), 0);
     let asked = engine.ask(3).unwrap();

@@ -4,9 +4,7 @@ use std::{path::Path, time::Duration};
 
 use anyhow::Result;
 use batchquad::{
-    evaluate::{CommandEvaluator, Evaluator, Mode},
     numeric::job_seed,
-    run::initial_size,
     types::{Job, JobId, Outcome},
 };
 
@@ -19,17 +17,15 @@ use crate::{
 
 pub fn check(path: &Path) -> Result<Exit> {
     let problem = Problem::read(path)?;
-    let spec = problem.command()?.clone();
+    let likelihood = problem.likelihood()?;
     let settings = &problem.settings;
     let mut rows: Vec<(&str, String)> = vec![("problem", path.display().to_string())];
     rows.extend(
         problem.parameters.describe().into_iter().map(|(names, prior)| ("parameter", format!("{names} ~ {prior}"))),
     );
-    let initial =
-        settings.initial_size.unwrap_or_else(|| initial_size(problem.prior.dim())).min(settings.max_evaluations);
-    let mode = if spec.mode == Mode::Server { "server" } else { "one process a call" };
+    let initial = (settings.start.len() + settings.design_size(problem.prior.dim())).min(settings.max_evaluations);
     rows.extend([
-        ("command", format!("{:?} ({mode})", spec.command)),
+        likelihood.describe(),
         (
             "plan",
             format!(
@@ -45,8 +41,7 @@ pub fn check(path: &Path) -> Result<Exit> {
 
     let id = JobId(0);
     let theta = problem.prior.to_theta(&vec![0.0; problem.prior.dim()])?;
-    let mut evaluator =
-        CommandEvaluator::new(spec, problem.prior.names(), 1).map_err(|e| within("likelihood", e).of(path))?;
+    let mut evaluator = likelihood.evaluator(problem.prior.names(), 1).map_err(|e| within("likelihood", e).of(path))?;
     let signals = Signals::listen(evaluator.interrupt(), || {})?;
     evaluator.submit(Job { id, theta: theta.clone(), seed: job_seed(problem.seed.unwrap_or(0), id) })?;
     let finished = loop {
@@ -67,9 +62,10 @@ pub fn check(path: &Path) -> Result<Exit> {
     match finished.outcome {
         Outcome::Value(value) => {
             let took = duration(finished.seconds);
+            let noise = finished.sd.map(|sd| format!(" ± {sd}")).unwrap_or_default();
             print(&facts(&[(
                 "evaluated",
-                format!("log-likelihood {value} at the prior median ({}), in {took}", point.join(", ")),
+                format!("log-likelihood {value}{noise} at the prior median ({}), in {took}", point.join(", ")),
             )]))?;
             Ok(Exit::Done)
         }

@@ -7,7 +7,7 @@ use batchquad::{
     Prior,
     evaluate::number,
     journal::{Event, LogValue, Row},
-    run::{MOST_NODES, Session},
+    run::{MOST_NODES, Session, report::sd_column},
 };
 
 use crate::{
@@ -39,7 +39,8 @@ pub fn record(session: &mut Session, rows: Vec<Row>) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The rows of a table, every one inside the support of the prior; columns that are no parameters are passed over.
+/// The rows of a table, every one inside the support of the prior. A column `sd` holds the standard deviations of the values; other columns that
+/// are no parameters are passed over.
 pub fn read(path: &Path, prior: &Prior) -> Result<Vec<Row>> {
     let bad = |why: String| BadInput(format!("{}: {why}", path.display()));
     let mut reader = csv::ReaderBuilder::new()
@@ -59,6 +60,7 @@ pub fn read(path: &Path, prior: &Prior) -> Result<Vec<Row>> {
         return Err(bad(format!("a parameter is called {VALUE:?} too: which column is which cannot be told")).into());
     }
     let value = column(VALUE)?;
+    let noise = header.iter().position(|column| column == sd_column(prior.names()));
     let mut rows = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|e| bad(e.to_string()))?;
@@ -75,7 +77,11 @@ pub fn read(path: &Path, prior: &Prior) -> Result<Vec<Row>> {
         let theta = columns.iter().map(|&k| cell(k)).collect::<Result<Vec<_>, _>>()?;
         prior.to_latent(&theta).map_err(|e| bad(format!("line {line}: {e}")))?;
         let log_likelihood = LogValue::new(cell(value)?).map_err(|e| bad(format!("line {line}: {e}")))?;
-        rows.push(Row { theta, log_likelihood });
+        let row = Row::new(theta, log_likelihood);
+        rows.push(match noise.filter(|&k| record.get(k).is_some_and(|text| !text.is_empty())) {
+            Some(k) => row.with_sd(cell(k)?).map_err(|e| bad(format!("line {line}: {e}")))?,
+            None => row,
+        });
     }
     if rows.is_empty() {
         return Err(bad("the table has no rows with a log_likelihood, expected at least one".into()).into());

@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use anyhow::Result;
 use batchquad::{
-    evaluate::{CommandEvaluator, Evaluator},
+    evaluate::Evaluator,
     interrupt::heeding,
     run::{Progress, Report, Run, Session, Status, Stop, aborted},
 };
@@ -29,20 +29,19 @@ const PATIENCE: Duration = Duration::from_millis(50);
 pub fn run(args: &RunArgs) -> Result<Exit> {
     let mut problem = Problem::read(&args.problem)?;
     problem.change(&args.changes)?;
-    let spec = problem.command()?.clone();
     let workers = args.workers.or(problem.workers).unwrap_or_else(cores);
     // Before the store: a mistake in the command should leave nothing behind.
-    let mut evaluator = CommandEvaluator::new(spec, problem.prior.names(), workers)
-        .map_err(|e| within("likelihood", e).of(&args.problem))?;
+    let evaluator = problem.likelihood()?.evaluator(problem.prior.names(), workers);
+    let mut evaluator = evaluator.map_err(|e| within("likelihood", e).of(&args.problem))?;
     let dir = args.store.clone().unwrap_or_else(|| default_store(&args.problem));
     let (json, store) = (args.json, dir.clone());
     let signals = Signals::listen(evaluator.interrupt(), move || say_goodbye(json, &store))?;
-    heeding(signals.computing(), || integrate(&problem, &mut evaluator, &signals, &dir, args))
+    heeding(signals.computing(), || integrate(&problem, evaluator.as_mut(), &signals, &dir, args))
 }
 
 fn integrate(
     problem: &Problem,
-    evaluator: &mut CommandEvaluator,
+    evaluator: &mut dyn Evaluator,
     signals: &Signals,
     dir: &Path,
     args: &RunArgs,

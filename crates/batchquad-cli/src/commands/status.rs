@@ -12,7 +12,7 @@ use crate::{
     cli::StoreArgs,
     exit::Exit,
     output::{facts, plus_minus, print, print_json},
-    store::{command, state},
+    store::{bridge, command, state},
 };
 
 /// How far a run is, in the words of `result`.
@@ -81,6 +81,7 @@ pub fn status(args: &StoreArgs) -> Result<Exit> {
         rows.push(("torn end", format!("{} bytes, cut off when the store is next written to", torn.bytes)));
     }
     rows.extend(command(ledger).map(|words| ("likelihood", words.join(" "))));
+    rows.extend(bridge(ledger).map(|bridge| ("likelihood", format!("{} at {}", bridge.model, bridge.url.join(", ")))));
     print(&facts(&rows))?;
     Ok(Exit::Done)
 }

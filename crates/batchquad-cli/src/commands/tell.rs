@@ -129,9 +129,10 @@ pub fn take(session: &mut Session, line: &[u8]) -> batchquad::Result<(Told, Appl
         Reply::LogLikelihood(value) => Outcome::from_log_likelihood(&theta, value),
         Reply::Failed(message) => Outcome::Failed { kind: FailureKind::Exception, message },
     };
+    let (outcome, sd) = outcome.with_sd(&theta, said.sd);
     let Circumstances { seconds, worker } = serde_json::from_slice(line).unwrap_or_default();
     let seconds = if seconds.is_finite() && seconds >= 0.0 { seconds } else { 0.0 };
-    let told = Told { id, outcome, attempt: 1, seconds, worker };
+    let told = Told { id, outcome, sd, attempt: 1, seconds, worker };
     let event = Event::Told(told.clone());
     Ok((told, session.keep(&event)?))
 }
@@ -143,6 +144,9 @@ fn remark(number: u64, told: &Told, applied: Applied) {
             note(&format!(
                 "line {number}: evaluation {id} has another value already: this one is kept and flagged, the first counts"
             ));
+        }
+        (Applied::Averaged, _) => {
+            note(&format!("line {number}: evaluation {id} has another value already: both count, by their precision"))
         }
         (Applied::Replaced, _) => {
             note(&format!("line {number}: evaluation {id} had failed: from now on the value counts"))

@@ -9,12 +9,12 @@ use batchquad::{
     infer::{Curve, Marginal, Method, Posterior, Surface},
     prior::Parameters,
 };
-use batchquad_plot::{Axis, Band, Chart, Density, Figure, Line, Marker, Points, Rule, compact};
+use batchquad_plot::{Axis, Band, Chart, Density, Figure, Line, Marker, Points, Rule};
 use serde::Serialize;
 
 use super::{
     Drawn,
-    words::{count, rounded},
+    words::{count, noisy, rounded},
 };
 
 /// Points of a marginal's curve.
@@ -252,12 +252,12 @@ impl Nodes {
         let ledger = engine.ledger();
         let mut nodes = Self { values: Vec::new(), failed: Vec::new() };
         for row in ledger.imported() {
-            let tip = format!("imported\nlog-likelihood {}", compact(row.log_likelihood.get(), 6));
+            let tip = format!("imported\n{}", noisy(row.log_likelihood.get(), row.sd));
             nodes.values.push((row.theta.clone(), tip));
         }
         for entry in ledger.entries().filter(|entry| !entry.is_pending()) {
             let (list, words) = match entry.value() {
-                Some(value) => (&mut nodes.values, format!("log-likelihood {}", compact(value, 6))),
+                Some(value) => (&mut nodes.values, noisy(value, entry.answer.as_ref().and_then(|told| told.sd))),
                 None => (&mut nodes.failed, "failed".into()),
             };
             list.push((entry.job.theta.clone(), format!("evaluation {}\n{words}", entry.job.id)));

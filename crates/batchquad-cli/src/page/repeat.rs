@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::words::{count, date};
-use crate::store::command;
+use crate::store::{bridge, command};
 
 /// Settings, versions, seed and command.
 #[derive(Debug, Serialize)]
@@ -63,9 +63,13 @@ fn problem_file(engine: &Engine) -> anyhow::Result<String> {
         text.push_str(&format!("[[parameter]]\n{key}\nprior = {}\n\n", toml(&prior)?));
     }
     let settings = engine.settings().to_map()?;
-    if let Some(words) = command(ledger) {
-        let words = Value::from(words);
-        text.push_str(&format!("[likelihood]\ncommand = {}\n", toml(&words)?));
+    let likelihood = match (command(ledger), bridge(ledger)) {
+        (Some(words), _) => Some(format!("command = {}", toml(&Value::from(words))?)),
+        (None, Some(bridge)) => Some(format!("umbridge = {}", toml(&json!(bridge))?)),
+        (None, None) => None,
+    };
+    if let Some(line) = likelihood {
+        text.push_str(&format!("[likelihood]\n{line}\n"));
         if let Some(value) = settings.get("on_failure") {
             text.push_str(&format!("on_failure = {}\n", toml(value)?));
         }

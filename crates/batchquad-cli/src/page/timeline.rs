@@ -7,11 +7,11 @@ use batchquad::{
     journal::{Event, Replay},
     types::{JobId, Outcome},
 };
-use batchquad_plot::{Axis, Chart, Figure, Rule, Segment, Segments, compact};
+use batchquad_plot::{Axis, Chart, Figure, Rule, Segment, Segments};
 
 use super::{
     Drawn,
-    words::{count, unit_of_time},
+    words::{count, noisy, unit_of_time},
 };
 use crate::output::duration;
 
@@ -114,7 +114,7 @@ fn spans(replay: &Replay) -> Vec<Span> {
             }
             Event::Told(told) => {
                 let (kind, words) = match &told.outcome {
-                    Outcome::Value(value) => (Kind::Value, format!("log-likelihood {}", compact(*value, 6))),
+                    Outcome::Value(value) => (Kind::Value, noisy(*value, told.sd)),
                     Outcome::Failed { kind, .. } => (Kind::Failed, format!("failed ({kind})")),
                 };
                 // Told by hand, nobody said how long it took: since it was asked.

@@ -2,6 +2,12 @@
 
 use batchquad_plot::compact;
 
+/// A log-likelihood, with the standard deviation of its noise where that is known.
+pub fn noisy(value: f64, sd: Option<f64>) -> String {
+    let noise = sd.map(|sd| format!(" ± {}", compact(sd, 2))).unwrap_or_default();
+    format!("log-likelihood {}{noise}", compact(value, 6))
+}
+
 /// `1` evaluation, `2` evaluations.
 pub fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })

@@ -12,6 +12,7 @@ mod examples;
 mod hostile;
 mod kills;
 mod mistakes;
+mod noise;
 mod numbers;
 mod places;
 mod reports;

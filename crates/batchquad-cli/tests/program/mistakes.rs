@@ -43,6 +43,12 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ("[run]", "[run]\ntarget_sd = -0.1", &["run.target_sd is -0.1", "> 0"]),
     ("[run]", "[run]\nknown_log_z = nan", &["run.known_log_z is NaN", "a finite number"]),
     ("[run]", "[run]\nknown_logz = -1", &["run.known_logz", "did you mean `known_log_z`?"]),
+    ("[run]", "[run]\nstart = { x = 1 }", &["run.start is {\"x\": 1.0}", "every parameter", "y has none"]),
+    ("[run]", "[run]\nstart = { x = 1, y = 1, z = 1 }", &["run.start is {", "values of x, y", "z is not a parameter"]),
+    ("[run]", "[run]\nstart = { x = inf, y = 0.5 }", &["run.start.x is inf", "a finite number"]),
+    ("[run]", "[run]\nstart = { x = \"1\", y = 0.5 }", &["start.x is \"1\"", "a number"]),
+    ("[run]", "[run]\nstart = [{ x = 1, y = 0.5 }, { x = 1, y = 2 }]", &["start[1]", "\"y\" is 2", "(0.0, 1.0)"]),
+    ("[run]", "[run]\nstart = [1, 0.5]", &["start is [1,0.5]", "a table"]),
     ("[run]", "[run]\nworkers = 0", &["run.workers is 0", "at least 1"]),
     ("[run]", "[run]\non_failure = \"abort\"", &["run.on_failure", "[likelihood]"]),
     ("[run]", "[run", &["line 9", "[run"]),
@@ -177,4 +183,25 @@ fn another_problem_does_not_resume_a_store() {
     place.run(&["run", "problem.toml", "--store", "problem.toml"], 2);
     place.run(&["ask", "problem.batchquad", "-n", "0"], 2);
     place.run(&["run", "problem.toml", "--target-sd", "nan", "-q"], 2);
+}
+
+#[test]
+fn a_start_is_evaluated_first_and_belongs_to_the_run() {
+    let place = Place::bump("max_evaluations = 24\nstart = { y = 0.25, x = 0.5 }");
+    let checked = place.run(&["check", "problem.toml"], 0).stdout;
+    assert!(checked.contains("9 points to begin with"), "{checked}");
+    place.run(&["run", "problem.toml", "-q"], 0);
+    let first = |store: &str| place.run(&["export", store], 0).stdout.lines().nth(1).unwrap().to_owned();
+    assert!(first("problem.batchquad").starts_with("0,0,0.5,0.25,"), "{}", first("problem.batchquad"));
+    let good = std::fs::read_to_string(place.path("problem.toml")).unwrap();
+    place.write("problem.toml", &good.replace("x = 0.5", "x = 0.75"));
+    let refused = place.run(&["run", "problem.toml", "-q"], 2).stderr;
+    let expected = r#"start is [{"x":0.75,"y":0.25}], the store has [{"x":0.5,"y":0.25}]"#;
+    assert!(refused.contains(expected), "{refused}");
+    // Left open it is the store's, also where the budget is raised.
+    place.write("problem.toml", &good.replace("start =", "# start =").replace("= 24", "= 28"));
+    place.run(&["run", "problem.toml", "-q"], 0);
+    // The problem file in the report makes the same run again.
+    let page = place.run(&["report", "problem.batchquad", "-o", "-"], 0).stdout;
+    assert!(page.contains("start = [{ x = 0.5, y = 0.25 }]"), "{page}");
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{
     belief::{
         estimate::Estimate,
-        log::{self, Known, LogBelief, Recipe},
+        log::{self, Found, Known, LogBelief, Recipe},
         surrogate::{Predicted, Surrogate},
     },
     error::Result,
@@ -117,12 +117,12 @@ pub(crate) enum Earlier {
 
 impl Earlier {
     /// What was predicted at latent points, as log-likelihoods, beside those that were found.
-    pub(crate) fn forecast(&self, latent: &Points, found: &[f64]) -> Result<Vec<Predicted>> {
+    pub(crate) fn forecast(&self, latent: &Points, found: &[Found]) -> Result<Vec<Predicted>> {
         match self {
             Self::Warped(surrogate) => {
                 let frame = surrogate.frame();
                 let gains: Vec<f64> = latent.rows().map(|u| frame.log_ratio(u)).collect();
-                let seen: Vec<f64> = found.iter().zip(&gains).map(|(f, g)| f + g).collect();
+                let seen: Vec<f64> = found.iter().zip(&gains).map(|(f, g)| f.value + g).collect();
                 let mut predicted = surrogate.predicted(&frame.enter(latent)?, &seen)?;
                 for (p, gain) in predicted.iter_mut().zip(gains) {
                     p.mean -= gain;

@@ -20,8 +20,10 @@ pub struct Nodes {
     pub points: Points,
     /// The logarithm of the mean likelihood of each.
     pub log_values: Vec<f64>,
-    /// The mean log-likelihood of each, which is what noise of log-likelihoods leaves unbiased.
+    /// The mean log-likelihood of each, which is what noise of log-likelihoods leaves unbiased; weighted by precision where that is known.
     pub log_means: Vec<f64>,
+    /// The standard deviation of the mean of each as it was given with its values; none where it was not.
+    pub sds: Vec<Option<f64>>,
     /// How many values each has.
     pub counts: Vec<usize>,
     /// The standard deviation of the mean of each, from how its values scatter; zero for a single one.
@@ -30,6 +32,8 @@ pub struct Nodes {
     pub merged: usize,
     /// How many nodes have values that contradict each other: the likelihood is noisy, or jumps.
     pub contradictory: usize,
+    /// Of these, how many have values that came with the standard deviation of their noise.
+    pub explained: usize,
     /// How many nodes are not among these because they would be too many.
     pub left_out: usize,
 }
@@ -40,18 +44,32 @@ impl Nodes {
     /// # Errors
     /// [`crate::Error::Length`] and [`crate::Error::NonFinitePoint`] as [`Points::from_rows`].
     pub fn new(rows: &[Vec<f64>], log_values: &[f64]) -> Result<Self> {
+        Self::noisy(rows, log_values, &vec![None; rows.len()], None)
+    }
+
+    /// The same for values of which some came with the standard deviation `sᵢ` of their noise, and `common` is that of the others where it is
+    /// known: a node with such values has the mean `Σwᵢlᵢ/Σwᵢ`, `wᵢ = 1/sᵢ²`, and its standard deviation `(Σwᵢ)^(−½)`.
+    ///
+    /// # Errors
+    /// As [`Nodes::new`].
+    pub fn noisy(rows: &[Vec<f64>], log_values: &[f64], sds: &[Option<f64>], common: Option<f64>) -> Result<Self> {
         let mut groups: Vec<(usize, Vec<f64>)> = Vec::new();
+        let mut own: Vec<Vec<Option<f64>>> = Vec::new();
         let mut places = Places::default();
-        for (i, (row, value)) in rows.iter().zip(log_values).enumerate() {
+        for (i, ((row, value), sd)) in rows.iter().zip(log_values).zip(sds).enumerate() {
             let same = |j: usize| {
                 let square: f64 = rows[j].iter().zip(row).map(|(a, b)| (a - b) * (a - b)).sum();
                 square < COINCIDENT * COINCIDENT
             };
             match places.near(row).filter(|&g| same(groups[g].0)).min() {
-                Some(group) => groups[group].1.push(*value),
+                Some(group) => {
+                    groups[group].1.push(*value);
+                    own[group].push(*sd);
+                }
                 None => {
                     places.add(row, groups.len());
                     groups.push((i, vec![*value]));
+                    own.push(vec![*sd]);
                 }
             }
         }
@@ -60,14 +78,22 @@ impl Nodes {
             values.iter().any(|v| largest - v > CONTRADICTION)
         };
         let firsts: Vec<&[f64]> = groups.iter().map(|(first, _)| rows[*first].as_slice()).collect();
+        let weighted = groups.iter().zip(&own).map(|((_, v), own)| match precise_mean(v, own, common) {
+            Some((mean, sd)) => (mean, Some(sd)),
+            None => (v.iter().sum::<f64>() / v.len() as f64, None),
+        });
+        let (log_means, sds): (Vec<f64>, Vec<Option<f64>>) = weighted.unzip();
+        let explained = groups.iter().zip(&sds).filter(|((_, v), sd)| sd.is_some() && spread(v)).count();
         Ok(Self {
             points: Points::from_rows(&firsts)?,
             log_values: groups.iter().map(|(_, v)| mean_likelihood(v)).collect(),
-            log_means: groups.iter().map(|(_, v)| v.iter().sum::<f64>() / v.len() as f64).collect(),
+            log_means,
+            sds,
             counts: groups.iter().map(|(_, v)| v.len()).collect(),
             scatter: groups.iter().map(|(_, v)| scatter(v)).collect(),
             merged: rows.len() - groups.len(),
             contradictory: groups.iter().filter(|(_, v)| spread(v)).count(),
+            explained,
             left_out: 0,
         })
     }
@@ -114,10 +140,12 @@ impl Nodes {
             points: Points::from_rows(&rows)?,
             log_values: chosen(&self.log_values, &kept),
             log_means: chosen(&self.log_means, &kept),
+            sds: chosen(&self.sds, &kept),
             counts: chosen(&self.counts, &kept),
             scatter: chosen(&self.scatter, &kept),
             merged: self.merged,
             contradictory: self.contradictory,
+            explained: self.explained,
             left_out: n - most,
         })
     }
@@ -150,6 +178,27 @@ impl Places {
     fn add(&mut self, row: &[f64], group: usize) {
         self.0.entry(Self::cell(row)).or_default().push(group);
     }
+}
+
+/// The mean of finite values weighted by their precision, and its standard deviation: where one of them came with its own and that of the
+/// others is known. Values without any noise count alone.
+fn precise_mean(values: &[f64], own: &[Option<f64>], common: Option<f64>) -> Option<(f64, f64)> {
+    if own.iter().all(Option::is_none) || values.iter().any(|v| !v.is_finite()) {
+        return None;
+    }
+    let sds = own.iter().map(|sd| sd.or(common)).collect::<Option<Vec<f64>>>()?;
+    if let ([value], [sd]) = (values, sds.as_slice()) {
+        return Some((*value, *sd));
+    }
+    let least = sds.iter().copied().fold(f64::INFINITY, f64::min);
+    // Relative to the most precise, so that no square overflows.
+    let weight = |sd: f64| match (least == 0.0, sd == 0.0) {
+        (true, exact) => f64::from(u8::from(exact)),
+        (false, _) => (least / sd).powi(2),
+    };
+    let total: f64 = sds.iter().map(|sd| weight(*sd)).sum();
+    let mean = values.iter().zip(&sds).map(|(v, sd)| weight(*sd) * v).sum::<f64>() / total;
+    Some((mean, least / total.sqrt()))
 }
 
 /// `√(Σ (lᵢ − l̄)²/(n(n − 1)))` of finite values.
@@ -231,6 +280,31 @@ mod tests {
             assert_eq!(of(&few, i), of(&all, j));
         }
         assert_eq!([few.log_values.len(), few.log_means.len(), few.counts.len(), few.scatter.len()], [20; 4]);
+    }
+
+    #[test]
+    fn values_with_a_known_noise_are_averaged_by_their_precision() {
+        let rows = vec![vec![0.0]; 3];
+        let one = |values: &[f64], sds: &[Option<f64>], common: Option<f64>| {
+            let nodes = Nodes::noisy(&rows[..values.len()], values, sds, common).unwrap();
+            assert_eq!(nodes.points.len(), 1);
+            (nodes.log_means[0], nodes.sds[0])
+        };
+        // Weights 1/0.01 and 1/0.04: four fifths of the first.
+        let (mean, sd) = one(&[-1.0, -2.0], &[Some(0.1), Some(0.2)], None);
+        assert!((mean + 1.2).abs() < 1e-14 && (sd.unwrap() - 125.0_f64.sqrt().recip()).abs() < 1e-15);
+        // The common one stands in for those without, and alone it is none that was given.
+        assert_eq!(one(&[-1.0, -2.0], &[Some(0.1), None], Some(0.2)), (mean, sd));
+        assert_eq!(one(&[-1.0, -2.0], &[None, None], Some(0.2)), (-1.5, None));
+        // Without it nobody knows how much the other is worth.
+        assert_eq!(one(&[-1.0, -2.0], &[Some(0.1), None], None), (-1.5, None));
+        // What is exact counts alone, also beside the smallest and the largest.
+        assert_eq!(one(&[-1.0, -2.0, -4.0], &[Some(0.5), Some(0.0), Some(0.0)], None), (-3.0, Some(0.0)));
+        let (mean, sd) = one(&[-1.0, -2.0], &[Some(1e-200), Some(1e200)], None);
+        assert_eq!((mean, sd), (-1.0, Some(1e-200)));
+        // A likelihood of zero is zero, and a single value comes back to its bits.
+        assert_eq!(one(&[f64::NEG_INFINITY], &[Some(0.3)], None), (f64::NEG_INFINITY, None));
+        assert_eq!(one(&[-0.1], &[Some(0.3)], None), (-0.1, Some(0.3)));
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(super) struct Deaths {
 
 /// What came of one attempt at a job.
 pub(super) enum Tried {
-    Done { outcome: Outcome, stderr: String },
+    Done { outcome: Outcome, sd: Option<f64>, stderr: String },
     Interrupted,
 }
 
@@ -119,7 +119,7 @@ impl Context {
 /// An attempt that failed, with the last words of the process in its message.
 pub(super) fn failed(kind: FailureKind, what: String, stderr: String) -> Tried {
     let message = if stderr.is_empty() { what } else { format!("{what}; stderr: {}", one_line(&stderr)) };
-    Tried::Done { outcome: Outcome::Failed { kind, message }, stderr }
+    Tried::Done { outcome: Outcome::Failed { kind, message }, sd: None, stderr }
 }
 
 /// An attempt that was answered.
@@ -130,8 +130,9 @@ pub(super) fn answered(job: &Job, said: Result<Answer>, stderr: String) -> Tried
             failed(FailureKind::Parse, format!("answered for job {id}, expected job {}", job.id), stderr)
         }
         Ok(Answer { reply: Reply::Failed(reason), .. }) => failed(FailureKind::Exception, reason, stderr),
-        Ok(Answer { reply: Reply::LogLikelihood(value), .. }) => {
-            Tried::Done { outcome: Outcome::from_log_likelihood(&job.theta, value), stderr }
+        Ok(Answer { reply: Reply::LogLikelihood(value), sd, .. }) => {
+            let (outcome, sd) = Outcome::from_log_likelihood(&job.theta, value).with_sd(&job.theta, sd);
+            Tried::Done { outcome, sd, stderr }
         }
     }
 }

@@ -109,14 +109,14 @@ impl<A: Attempts> Work for Retrying<A> {
         let (mut attempts, mut retried) = (0, Vec::new());
         loop {
             attempts += 1;
-            let Tried::Done { outcome, stderr } = self.attempts.attempt(job, &question)? else { return Ok(None) };
+            let Tried::Done { outcome, sd, stderr } = self.attempts.attempt(job, &question)? else { return Ok(None) };
             match outcome {
                 Outcome::Failed { kind, message }
                     if kind.is_infrastructure() && attempts <= self.context.spec.retries =>
                 {
                     retried.push(Attempt { number: attempts, kind, message });
                 }
-                outcome => return Ok(Some(Evaluated { outcome, attempts, retried, stderr_tail: stderr })),
+                outcome => return Ok(Some(Evaluated { outcome, sd, attempts, retried, stderr_tail: stderr })),
             }
             // What takes down a process (a full table of processes, a job manager about to stop us) often lasts a while.
             if !self.context.pause(Duration::from_millis(100) * attempts.min(10)) {

@@ -1,4 +1,4 @@
-//! Run the user's likelihood: closures on threads, or commands as processes.
+//! Run the user's likelihood: closures on threads, commands as processes, or models behind HTTP ([`UmbridgeEvaluator`]).
 //!
 //! An [`Evaluator`] takes [`Job`]s and hands back what became of them, in the order in which they finish. It knows
 //! nothing of beliefs: it is given a point and answers with an [`Outcome`]. A likelihood that fails is an outcome; only
@@ -17,6 +17,7 @@ mod attempt;
 mod command;
 #[cfg(unix)]
 mod guardian;
+mod http;
 #[cfg(unix)]
 mod per_call;
 mod pool;
@@ -28,6 +29,7 @@ mod server;
 mod spec;
 mod text;
 mod threads;
+mod umbridge;
 
 use std::time::Duration;
 
@@ -41,6 +43,7 @@ pub use protocol::{Answer, Reply, answer, number, request};
 pub use spec::{CommandSpec, Inherit, Mode};
 pub use text::clean;
 pub use threads::ThreadEvaluator;
+pub use umbridge::{Bridge, UmbridgeEvaluator, UmbridgeSpec};
 
 /// Somebody who evaluates the likelihood, several points at a time.
 ///
@@ -106,6 +109,8 @@ pub struct Finished {
     pub id: JobId,
     /// A log-likelihood, or why there is none.
     pub outcome: Outcome,
+    /// The standard deviation of the log-likelihood's noise, where the likelihood says it.
+    pub sd: Option<f64>,
     /// How many times it was tried, at least 1.
     pub attempts: u32,
     /// The attempts that failed before the last one.

@@ -15,6 +15,7 @@ use crate::types::{FailureKind, Job, Outcome};
 /// What a worker makes of a job.
 pub(super) struct Evaluated {
     pub outcome: Outcome,
+    pub sd: Option<f64>,
     pub attempts: u32,
     pub retried: Vec<Attempt>,
     pub stderr_tail: String,
@@ -131,7 +132,6 @@ impl Pool {
     }
 
     /// Waits for the threads to end; only for workers that heed the interrupt within bounded time.
-    #[cfg(unix)]
     pub fn join(&mut self) {
         for thread in self.threads.drain(..) {
             // Panics of the work are caught where it is called, so there is nothing to learn from the result.
@@ -166,14 +166,14 @@ fn evaluate(worker: usize, work: &mut impl Work, job: &Job) -> Event {
         let outcome = Outcome::Failed { kind: FailureKind::Exception, message: panic_message(panic.as_ref()) };
         // Dropping a payload can panic in its turn; leaking it is the only way not to lose the worker.
         std::mem::forget(panic);
-        Ok(Some(Evaluated { outcome, attempts: 1, retried: Vec::new(), stderr_tail: String::new() }))
+        Ok(Some(Evaluated { outcome, sd: None, attempts: 1, retried: Vec::new(), stderr_tail: String::new() }))
     });
     match run {
         Err(error) => Event::Broken(error),
         Ok(None) => Event::Abandoned,
-        Ok(Some(Evaluated { outcome, attempts, retried, stderr_tail })) => {
+        Ok(Some(Evaluated { outcome, sd, attempts, retried, stderr_tail })) => {
             let seconds = start.elapsed().as_secs_f64();
-            Event::Finished(Finished { id: job.id, outcome, attempts, retried, seconds, worker, stderr_tail })
+            Event::Finished(Finished { id: job.id, outcome, sd, attempts, retried, seconds, worker, stderr_tail })
         }
     }
 }

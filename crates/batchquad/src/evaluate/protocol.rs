@@ -1,7 +1,8 @@
 //! The words exchanged with the user's program: one JSON object each way.
 //!
 //! The question is `{"id": 3, "parameters": {"a": 1.0}, "seed": 123}` on one line, the parameters in the order of the
-//! problem and in full precision. The answer is `{"log_likelihood": -1.5}`, or `{"failed": "why"}`, or a bare number;
+//! problem and in full precision. The answer is `{"log_likelihood": -1.5}`, or `{"failed": "why"}`, or a bare number; a noisy value comes with its
+//! standard deviation, `{"log_likelihood": -1.5, "sd": 0.2}`;
 //! an `"id"` may be given (a server has to give it), other keys are ignored. Zero likelihood is `-inf` or `-Infinity`, bare or in quotes: Python's
 //! `json.dumps(float("-inf"))` writes the former, which is not JSON, and many languages can write only the latter.
 
@@ -57,6 +58,8 @@ impl Serialize for Parameters<'_> {
 pub struct Answer {
     /// The job it says it belongs to, if it says so.
     pub id: Option<JobId>,
+    /// The standard deviation of the log-likelihood's noise, if it says so: a finite number ≥ 0.
+    pub sd: Option<f64>,
     /// The answer itself.
     pub reply: Reply,
 }
@@ -74,14 +77,25 @@ pub enum Reply {
 struct RawAnswer {
     id: Option<u64>,
     log_likelihood: Option<RawNumber>,
+    sd: Option<RawNumber>,
     failed: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum RawNumber {
+pub(super) enum RawNumber {
     Number(f64),
     Text(String),
+}
+
+impl RawNumber {
+    /// The number, or what a word for one that is not finite says.
+    pub(super) fn get(&self) -> Option<f64> {
+        match self {
+            Self::Number(value) => Some(*value),
+            Self::Text(word) => non_finite(word),
+        }
+    }
 }
 
 /// Reads the whole of what a program printed as exactly one answer.
@@ -100,7 +114,7 @@ pub fn answer(printed: &[u8]) -> Result<Answer> {
         let value = number(text).ok_or_else(|| {
             refuse("one number, or one object {\"log_likelihood\": …}, and nothing else (log to stderr)".into())
         })?;
-        return Ok(Answer { id: None, reply: Reply::LogLikelihood(value) });
+        return Ok(Answer { id: None, sd: None, reply: Reply::LogLikelihood(value) });
     }
     let raw: RawAnswer =
         serde_json::from_str(&quote_non_finite(text)).map_err(|e| refuse(format!("one JSON object: {e}")))?;
@@ -113,7 +127,12 @@ pub fn answer(printed: &[u8]) -> Result<Answer> {
         (None, None) => return Err(refuse("a number under \"log_likelihood\"".into())),
         (Some(_), Some(_)) => return Err(refuse("either \"log_likelihood\" or \"failed\"".into())),
     };
-    Ok(Answer { id: raw.id.map(JobId), reply })
+    let sd = match raw.sd {
+        None => None,
+        Some(RawNumber::Number(sd)) if sd.is_finite() && sd >= 0.0 => Some(sd),
+        Some(_) => return Err(refuse("a finite number ≥ 0 under \"sd\"".into())),
+    };
+    Ok(Answer { id: raw.id.map(JobId), sd, reply })
 }
 
 /// A number in decimal notation, or one of the words for what is not finite; `None` also for a number beyond the range of a double.
@@ -133,7 +152,7 @@ fn non_finite(word: &str) -> Option<f64> {
 }
 
 /// Puts bare `-Infinity`, `NaN` and their like into quotes, leaving the insides of strings alone.
-fn quote_non_finite(json: &str) -> Cow<'_, str> {
+pub(super) fn quote_non_finite(json: &str) -> Cow<'_, str> {
     let is_word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.');
     let bytes = json.as_bytes();
     let mut quoted = String::new();
@@ -218,6 +237,31 @@ mod tests {
     }
 
     #[test]
+    fn a_value_may_come_with_its_standard_deviation() {
+        let sd = |printed: &str| answer(printed.as_bytes()).map(|said| said.sd);
+        for (printed, expected) in [
+            (r#"{"log_likelihood": -1.5, "sd": 0.25}"#, Some(0.25)),
+            (r#"{"sd": 0, "log_likelihood": "-inf"}"#, Some(0.0)),
+            (r#"{"log_likelihood": -1.5, "sd": null}"#, None),
+            (r#"{"log_likelihood": -1.5}"#, None),
+            ("-1.5", None),
+        ] {
+            assert_eq!(sd(printed).unwrap(), expected, "{printed}");
+        }
+        for bad in ["-0.1", "NaN", "\"NaN\"", "Infinity", "-inf", "\"0.1\""] {
+            let printed = format!(r#"{{"log_likelihood": -1.5, "sd": {bad}}}"#);
+            let error = sd(&printed).expect_err(bad).to_string();
+            assert!(
+                error.contains(bad.trim_matches('"')) && error.contains("a finite number ≥ 0 under \"sd\""),
+                "{error}"
+            );
+        }
+        for bad in ["[0.1]", "1e999", "true", "{}"] {
+            assert!(sd(&format!(r#"{{"log_likelihood": -1.5, "sd": {bad}}}"#)).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
     fn answers_that_are_not() {
         for printed in [
             "",
@@ -257,7 +301,8 @@ mod tests {
     #[test]
     fn a_program_can_say_that_it_failed() {
         let said = answer(br#"{"id": 3, "failed": "did not converge\nafter 9 steps"}"#).unwrap();
-        let expected = Answer { id: Some(JobId(3)), reply: Reply::Failed("did not converge | after 9 steps".into()) };
+        let expected =
+            Answer { id: Some(JobId(3)), sd: None, reply: Reply::Failed("did not converge | after 9 steps".into()) };
         assert_eq!(said, expected);
     }
 

@@ -111,7 +111,7 @@ impl From<Inherit> for RawInherit {
     }
 }
 
-mod defaults {
+pub(super) mod defaults {
     use std::time::Duration;
 
     pub fn retries() -> u32 {
@@ -142,7 +142,7 @@ mod seconds {
     }
 }
 
-mod optional_seconds {
+pub(super) mod optional_seconds {
     use serde::{Deserialize, Deserializer, Serializer};
     use std::time::Duration;
 

@@ -21,15 +21,20 @@ pub struct ThreadEvaluator {
     pool: Pool,
 }
 
-struct Closure(Arc<dyn Fn(&Job) -> Outcome + Send + Sync>);
+/// An outcome, and the standard deviation of its noise if that is known.
+type Said = (Outcome, Option<f64>);
+
+struct Closure(Arc<dyn Fn(&Job) -> Said + Send + Sync>);
 
 impl Work for Closure {
     fn run(&mut self, job: &Job) -> Result<Option<Evaluated>> {
-        let outcome = match (self.0)(job) {
+        let (outcome, sd) = (self.0)(job);
+        let outcome = match outcome {
             Outcome::Value(value) => Outcome::from_log_likelihood(&job.theta, value),
             failed @ Outcome::Failed { .. } => failed,
         };
-        Ok(Some(Evaluated { outcome, attempts: 1, retried: Vec::new(), stderr_tail: String::new() }))
+        let (outcome, sd) = outcome.with_sd(&job.theta, sd);
+        Ok(Some(Evaluated { outcome, sd, attempts: 1, retried: Vec::new(), stderr_tail: String::new() }))
     }
 }
 
@@ -42,6 +47,20 @@ impl ThreadEvaluator {
         Self::from_jobs(workers, move |job| Outcome::Value(log_likelihood(&job.theta)))
     }
 
+    /// The same for a noisy log-likelihood: `log_likelihood` returns its value and the standard deviation of its noise, a finite number ≥ 0.
+    ///
+    /// # Errors
+    /// As [`ThreadEvaluator::new`].
+    pub fn noisy(
+        workers: usize,
+        log_likelihood: impl Fn(&[f64]) -> (f64, f64) + Send + Sync + 'static,
+    ) -> Result<Self> {
+        Self::with(workers, move |job| {
+            let (value, sd) = log_likelihood(&job.theta);
+            (Outcome::Value(value), Some(sd))
+        })
+    }
+
     /// `workers` threads that call `evaluate` with the whole job: its id and its seed beside the point.
     ///
     /// The closure may return a failure of any kind; a value that is NaN or +∞ becomes one.
@@ -49,7 +68,11 @@ impl ThreadEvaluator {
     /// # Errors
     /// When `workers` is zero, or more than the system can start.
     pub fn from_jobs(workers: usize, evaluate: impl Fn(&Job) -> Outcome + Send + Sync + 'static) -> Result<Self> {
-        let evaluate: Arc<dyn Fn(&Job) -> Outcome + Send + Sync> = Arc::new(evaluate);
+        Self::with(workers, move |job| (evaluate(job), None))
+    }
+
+    fn with(workers: usize, evaluate: impl Fn(&Job) -> Said + Send + Sync + 'static) -> Result<Self> {
+        let evaluate: Arc<dyn Fn(&Job) -> Said + Send + Sync> = Arc::new(evaluate);
         Ok(Self { pool: Pool::new(workers, Interrupt::default(), |_| Closure(Arc::clone(&evaluate)))? })
     }
 }

@@ -71,6 +71,9 @@ pub struct Told {
     /// Its value or failure.
     #[serde(with = "outcome")]
     pub outcome: Outcome,
+    /// The standard deviation of the value's noise, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sd: Option<f64>,
     /// Which attempt this was, counted from one.
     #[serde(default = "first")]
     pub attempt: u32,
@@ -102,13 +105,33 @@ pub struct Row {
     pub theta: Vec<f64>,
     /// The log-likelihood there.
     pub log_likelihood: LogValue,
+    /// The standard deviation of its noise, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sd: Option<f64>,
+}
+
+impl Row {
+    /// An evaluation without a known noise.
+    #[must_use]
+    pub fn new(theta: Vec<f64>, log_likelihood: LogValue) -> Self {
+        Self { theta, log_likelihood, sd: None }
+    }
+
+    /// The same with the standard deviation of its noise; −∞ has none.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for one that is no finite number ≥ 0.
+    pub fn with_sd(self, sd: f64) -> Result<Self> {
+        require_sd("sd", sd)?;
+        Ok(Self { sd: Some(sd).filter(|_| self.log_likelihood.get().is_finite()), ..self })
+    }
 }
 
 impl Told {
     /// The answer of a first attempt, about which nothing else is known.
     #[must_use]
     pub fn new(id: JobId, outcome: Outcome) -> Self {
-        Self { id, outcome, attempt: 1, seconds: 0.0, worker: None }
+        Self { id, outcome, sd: None, attempt: 1, seconds: 0.0, worker: None }
     }
 }
 
@@ -137,12 +160,18 @@ impl Event {
             }
             Self::Told(told) => {
                 require_finite("seconds of evaluating", told.seconds)?;
+                if let Some(sd) = told.sd {
+                    require_sd(&format!("sd of evaluation {}", told.id), sd)?;
+                }
                 match told.outcome {
                     Outcome::Value(value) => LogValue::new(value).map(|_| ()),
                     Outcome::Failed { .. } => Ok(()),
                 }
             }
-            Self::Imported { rows } => rows.iter().enumerate().try_for_each(|(i, row)| finite_point(i, &row.theta)),
+            Self::Imported { rows } => rows.iter().enumerate().try_for_each(|(i, row)| {
+                row.sd.map_or(Ok(()), |sd| require_sd(&format!("sd of imported point {i}"), sd))?;
+                finite_point(i, &row.theta)
+            }),
             Self::Retried(_)
             | Self::LeaseExpired { .. }
             | Self::Settings { .. }
@@ -178,6 +207,10 @@ pub(super) enum Unreadable {
 
 pub(super) fn malformed(reason: impl std::fmt::Display) -> Unreadable {
     Unreadable::Malformed(reason.to_string())
+}
+
+fn require_sd(what: &str, sd: f64) -> Result<()> {
+    if sd.is_finite() && sd >= 0.0 { Ok(()) } else { Err(Error::invalid(what, sd, "a finite number ≥ 0")) }
 }
 
 fn finite_point(index: usize, theta: &[f64]) -> Result<()> {

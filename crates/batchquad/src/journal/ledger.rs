@@ -6,7 +6,7 @@ use super::remark::Topic;
 use crate::error::{Error, Result};
 use crate::types::{FailureKind, Job, JobId, Outcome};
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// What an event did, or would do, to a [`Ledger`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub enum Applied {
     Conflict,
     /// A failure of a job that has its answer: kept, the answer stands.
     Kept,
+    /// Another value for a job whose likelihood is said to be noisy: both count.
+    Averaged,
 }
 
 /// An attempt that gave no number.
@@ -43,6 +45,8 @@ pub struct Entry {
     pub answer: Option<Told>,
     /// Attempts that failed, apart from the answer, in order of arrival.
     pub failures: Vec<Failure>,
+    /// Further values of a likelihood whose noise is known, in order of arrival: they count as the answer does.
+    pub replicates: Vec<Told>,
     /// Answers with another value than the one that counts, in order of arrival.
     pub conflicts: Vec<Told>,
     /// The highest number of an attempt that has ended.
@@ -53,7 +57,8 @@ pub struct Entry {
 
 impl Entry {
     fn new(job: Job) -> Self {
-        Self { job, answer: None, failures: Vec::new(), conflicts: Vec::new(), attempts: 0, expired: 0 }
+        let (failures, replicates, conflicts) = (Vec::new(), Vec::new(), Vec::new());
+        Self { job, answer: None, failures, replicates, conflicts, attempts: 0, expired: 0 }
     }
 
     /// Whether it has no answer yet.
@@ -71,13 +76,31 @@ impl Entry {
         }
     }
 
-    fn judge(&self, told: &Told) -> Applied {
+    /// All values that count: the answer's and its replicates', each with the standard deviation of its noise where that is known.
+    pub fn values(&self) -> impl Iterator<Item = (f64, Option<f64>)> {
+        self.answer.iter().chain(&self.replicates).filter_map(|told| match told.outcome {
+            Outcome::Value(value) => Some((value, told.sd)),
+            Outcome::Failed { .. } => None,
+        })
+    }
+
+    /// What an answer would do; `noisy` says whether all values of the run are known to be noisy.
+    fn judge(&self, told: &Told, noisy: bool) -> Applied {
         match (self.answer.as_ref().map(|answer| &answer.outcome), &told.outcome) {
             (None, _) => Applied::Counted,
-            (Some(Outcome::Value(first)), Outcome::Value(value)) if first == value => Applied::Repeated,
-            (Some(Outcome::Value(_)), Outcome::Value(value)) => {
-                let known = self.conflicts.iter().any(|told| told.outcome == Outcome::Value(*value));
-                if known { Applied::Repeated } else { Applied::Conflict }
+            (Some(Outcome::Value(first)), Outcome::Value(value)) => {
+                let same = |other: &Told| other.outcome == told.outcome && other.sd == told.sd;
+                if self.answer.iter().chain(&self.replicates).chain(&self.conflicts).any(same) {
+                    return Applied::Repeated;
+                }
+                let known_noise = noisy || (told.sd.is_some() && self.answer.as_ref().is_some_and(|a| a.sd.is_some()));
+                // The very same number with another standard deviation is no second measurement.
+                let others = self.values().all(|(other, _)| other != *value);
+                if known_noise && others && first.is_finite() && value.is_finite() {
+                    Applied::Averaged
+                } else {
+                    Applied::Conflict
+                }
             }
             (Some(Outcome::Failed { .. }), Outcome::Value(_)) => Applied::Replaced,
             (Some(first), Outcome::Failed { kind, message }) => {
@@ -91,14 +114,15 @@ impl Entry {
         }
     }
 
-    fn apply(&mut self, told: &Told) -> Applied {
-        let applied = self.judge(told);
+    fn apply(&mut self, told: &Told, noisy: bool) -> Applied {
+        let applied = self.judge(told, noisy);
         match applied {
             Applied::Counted => self.answer = Some(told.clone()),
             Applied::Replaced => {
                 let failed = self.answer.replace(told.clone());
                 self.failures.extend(failed.and_then(failure));
             }
+            Applied::Averaged => self.replicates.push(told.clone()),
             Applied::Conflict => self.conflicts.push(told.clone()),
             Applied::Kept => self.failures.extend(failure(told.clone())),
             Applied::Repeated => {}
@@ -126,7 +150,7 @@ pub struct Ledger {
     entries: BTreeMap<JobId, Entry>,
     batches: Vec<Asked>,
     imported: Vec<Row>,
-    imported_bits: BTreeSet<Vec<u64>>,
+    imported_bits: BTreeMap<Vec<u64>, Option<f64>>,
     notes: Vec<String>,
     remarks: Vec<(Topic, Value)>,
 }
@@ -141,7 +165,7 @@ impl Ledger {
             entries: BTreeMap::new(),
             batches: Vec::new(),
             imported: Vec::new(),
-            imported_bits: BTreeSet::new(),
+            imported_bits: BTreeMap::new(),
             notes: Vec::new(),
             remarks: Vec::new(),
         }
@@ -164,7 +188,7 @@ impl Ledger {
                     return Err(Error::NonFiniteValue { index, point: entry.job.theta.clone(), value });
                 }
                 event.validate()?;
-                Ok(entry.judge(told))
+                Ok(entry.judge(told, self.is_noisy()))
             }
             Event::Asked(asked) => {
                 event.validate()?;
@@ -193,8 +217,18 @@ impl Ledger {
                 event.validate()?;
                 for (i, row) in rows.iter().enumerate() {
                     self.require_dim(|| format!("imported point {i}"), &row.theta)?;
+                    // The very same number with another standard deviation is no second measurement.
+                    if let Some(sd) = self.imported_bits.get(&bits(row)).filter(|sd| **sd != row.sd) {
+                        let word = |sd: Option<f64>| sd.map_or_else(|| "none".into(), |sd| sd.to_string());
+                        let expected = format!("{}, with which the same value is in the store", word(*sd));
+                        return Err(Error::Invalid {
+                            what: format!("sd of imported point {i}"),
+                            value: word(row.sd),
+                            expected,
+                        });
+                    }
                 }
-                let known = rows.iter().all(|row| self.imported_bits.contains(&bits(row)));
+                let known = rows.iter().all(|row| self.imported_bits.contains_key(&bits(row)));
                 Ok(if known { Applied::Repeated } else { Applied::Counted })
             }
             Event::Settings { changes } => {
@@ -221,7 +255,8 @@ impl Ledger {
     pub(crate) fn take(&mut self, event: &Event) -> Result<()> {
         match event {
             Event::Told(told) => {
-                self.entry_mut(told.id)?.apply(told);
+                let noisy = self.is_noisy();
+                self.entry_mut(told.id)?.apply(told, noisy);
             }
             Event::Asked(asked) => {
                 self.entries.extend(asked.jobs.iter().map(|job| (job.id, Entry::new(job.clone()))));
@@ -235,7 +270,7 @@ impl Ledger {
             Event::LeaseExpired { id } => self.entry_mut(*id)?.expired += 1,
             Event::Imported { rows } => {
                 for row in rows {
-                    if self.imported_bits.insert(bits(row)) {
+                    if self.imported_bits.insert(bits(row), row.sd).is_none() {
                         self.imported.push(row.clone());
                     }
                 }
@@ -323,6 +358,18 @@ impl Ledger {
     #[must_use]
     pub fn next_id(&self) -> JobId {
         self.entries.last_key_value().map_or(JobId(0), |(id, _)| JobId(id.0 + 1))
+    }
+
+    /// Whether the settings say that every value is noisy.
+    fn is_noisy(&self) -> bool {
+        self.settings.get("noise_sd").is_some_and(|sd| !sd.is_null())
+    }
+
+    /// Whether any value that counts came with a standard deviation.
+    #[must_use]
+    pub fn has_sds(&self) -> bool {
+        self.imported.iter().any(|row| row.sd.is_some())
+            || self.entries().any(|entry| entry.values().any(|(_, sd)| sd.is_some()))
     }
 
     fn entry_mut(&mut self, id: JobId) -> Result<&mut Entry> {

@@ -183,8 +183,18 @@ impl Parameter {
 }
 
 /// What tables of evaluations have beside the parameters.
-const COLUMNS: [&str; 9] =
-    ["id", "batch", "log_likelihood", "status", "seconds", "attempts", "worker", "kind", "message"];
+const COLUMNS: [&str; 10] = [
+    "id",
+    "batch",
+    "log_likelihood",
+    "log_likelihood_sd",
+    "status",
+    "seconds",
+    "attempts",
+    "worker",
+    "kind",
+    "message",
+];
 
 /// A name that means nothing to shells, tables, web pages and other languages.
 ///

@@ -132,11 +132,12 @@ impl<'a> Run<'a> {
     }
 
     fn tell(&mut self, finished: Finished) -> Result<Progress> {
-        let Finished { id, outcome, attempts, retried, seconds, worker, .. } = finished;
+        let Finished { id, outcome, sd, attempts, retried, seconds, worker, .. } = finished;
         for Attempt { number: attempt, kind: failure, message } in retried {
             self.engine.keep(self.record, &Event::Retried(Retried { id, attempt, failure, message }))?;
         }
-        let told = Told { id, outcome: outcome.clone(), attempt: attempts, seconds, worker: Some(worker.to_string()) };
+        let worker = Some(worker.to_string());
+        let told = Told { id, outcome: outcome.clone(), sd, attempt: attempts, seconds, worker };
         self.engine.keep(self.record, &Event::Told(told))?;
         if let Some(stop) = self.losses.told(self.engine, id, &outcome) {
             self.finish_early(stop);
@@ -314,8 +315,34 @@ pub fn integrate(
     prior: Prior,
     config: Config,
 ) -> Result<Integral> {
+    run_in_memory(ThreadEvaluator::new(config.workers, log_likelihood)?, prior, config)
+}
+
+/// [`integrate`] for a noisy log-likelihood, which returns its value and the standard deviation of its noise.
+///
+/// ```
+/// use batchquad::{Config, integrate_noisy, prior::{Distribution, Prior}};
+/// let prior = Prior::independent([("x", Distribution::normal(0.0, 1.0)?)])?;
+/// // A hash of the point stands for the noise of a simulation.
+/// let noise = |x: f64| ((x.to_bits() >> 20) % 1000) as f64 / 500.0 - 1.0;
+/// let integral = integrate_noisy(move |t| (-0.5 * t[0] * t[0] + 0.1 * noise(t[0]), 0.06), prior, Config::default())?;
+/// // ∫ exp(−x²/2) N(x; 0, 1) dx = 1/√2.
+/// assert!((integral.estimate.log_z + 0.5 * 2f64.ln()).abs() < 4.0 * integral.estimate.log_z_sd);
+/// # Ok::<(), batchquad::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`integrate`]. A standard deviation that is no finite number ≥ 0 is a failure of its evaluation.
+pub fn integrate_noisy(
+    log_likelihood: impl Fn(&[f64]) -> (f64, f64) + Send + Sync + 'static,
+    prior: Prior,
+    config: Config,
+) -> Result<Integral> {
+    run_in_memory(ThreadEvaluator::noisy(config.workers, log_likelihood)?, prior, config)
+}
+
+fn run_in_memory(mut evaluator: ThreadEvaluator, prior: Prior, config: Config) -> Result<Integral> {
     let mut engine = Engine::new(prior, config.settings, config.seed)?;
-    let mut evaluator = ThreadEvaluator::new(config.workers, log_likelihood)?;
     let mut memory = Memory;
     let mut run = Run::new(&mut engine, &mut evaluator, &mut memory)?;
     let stop = loop {

@@ -11,13 +11,16 @@ pub(crate) mod stop;
 
 pub use self::{
     diagnostics::{Diagnosis, Finding, Forecast, Level, diagnose},
-    drive::{Config, Integral, Losses, Progress, Run, Step, aborted, honest, integrate, next_step, rounds, standing},
+    drive::{
+        Config, Integral, Losses, Progress, Run, Step, aborted, honest, integrate, integrate_noisy, next_step, rounds,
+        standing,
+    },
     engine::{Believed, Current, Engine, MOST_ASKED, MOST_NODES, Repairs, Round},
     record::{Memory, Record},
     report::Report,
     session::{Plan, Session, peek, peek_before_damage},
     settings::{
-        KernelChoice, KnownKernel, MOST_FOR_LOG, OnFailure, Reference, Schedule, Settings, SurrogateChoice,
+        KernelChoice, KnownKernel, MOST_FOR_LOG, OnFailure, Reference, Schedule, Settings, Start, SurrogateChoice,
         initial_size, log_initial_size,
     },
     stop::{Status, Stop, target_met},

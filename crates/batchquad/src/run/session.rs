@@ -3,7 +3,7 @@
 use std::{path::Path, time::Instant};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{
     error::{Error, Result},
@@ -89,6 +89,12 @@ impl Session {
         let ledger = replay.ledger()?;
         ledger.header().require_same(&plan.header(Some(ledger.header()))?)?;
         let engine = reminded(plan.prior.clone(), ledger)?;
+        let (start, stored) = (&plan.settings.start, &engine.settings().start);
+        // If it is left open, that of the store holds.
+        if !start.is_empty() && start != stored {
+            let differences = vec![format!("start is {}, the store has {}", json!(start), json!(stored))];
+            return Err(Error::StoreDiffers { differences });
+        }
         let mut session = Self { record: Box::new(store), engine, losses: Losses::default() };
         session.change(&plan.settings)?;
         Ok((session, replay))

@@ -1,6 +1,9 @@
 //! What a run may be told: every choice with its default.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde_json::Value;
 
 use crate::{
     belief::{gp::FitOptions, kernel::SquaredExponential, warp::Model},
@@ -10,7 +13,11 @@ use crate::{
         select::{BatchRule, Constants, Lie, Penalisation, Rule, Search},
     },
     error::{Error, Result, require_finite, require_positive},
+    prior::Prior,
 };
+
+/// A point to begin with: the value of every parameter, by name.
+pub type Start = BTreeMap<String, f64>;
 
 /// The most parameters for which [`SurrogateChoice::Auto`] is a belief about the logarithm: a quadratic in more has more coefficients than a run
 /// has values.
@@ -168,6 +175,10 @@ pub struct Settings {
     pub initial_design: InitialDesign,
     /// How many they are; by default [`log_initial_size`], for the other beliefs [`initial_size`].
     pub initial_size: Option<usize>,
+    /// Points that are evaluated first, before the initial design: guesses at where the posterior is. A wrong one costs its evaluation. They
+    /// are fixed when a run begins.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_several")]
+    pub start: Vec<Start>,
     /// When workers are given new points.
     pub schedule: Schedule,
     /// What becomes of failed evaluations.
@@ -197,6 +208,7 @@ impl Default for Settings {
             lie: Lie::default(),
             initial_design: InitialDesign::default(),
             initial_size: None,
+            start: Vec::new(),
             schedule: Schedule::default(),
             on_failure: OnFailure::default(),
         }
@@ -238,6 +250,12 @@ impl Settings {
         at_most("batch", self.batch, MOST_TOGETHER)?;
         at_most("initial_size", self.initial_size.unwrap_or(0), MOST_TOGETHER)?;
         at_most("starts_per_dim", self.starts_per_dim, MOST_STARTS)?;
+        at_most("number of points in start", self.start.len(), MOST_TOGETHER)?;
+        for (i, start) in self.start.iter().enumerate() {
+            for (name, value) in start {
+                require_finite(&format!("{}.{name}", self.start_name(i)), *value)?;
+            }
+        }
         at_least_one("batch", self.batch)?;
         at_least_one("max_evaluations", self.max_evaluations)?;
         at_least_one("starts_per_dim", self.starts_per_dim)?;
@@ -318,6 +336,43 @@ impl Settings {
         self.initial_size.unwrap_or(by_default)
     }
 
+    /// The points of [`Settings::start`] in the order of the prior's parameters, each with its latent coordinates.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a name that is not a parameter's or a parameter without a value, [`Error::OutsideSupport`] for a point outside the
+    /// prior's support; as [`Prior::to_latent`].
+    pub fn start_points(&self, prior: &Prior) -> Result<Vec<(Vec<f64>, Vec<f64>)>> {
+        let names = prior.names();
+        let point = |(i, start): (usize, &Start)| {
+            let at = self.start_name(i);
+            if let Some(name) = start.keys().find(|name| !names.contains(name)) {
+                let expected = format!("values of {} and no others ({name} is not a parameter)", names.join(", "));
+                return Err(Error::invalid(&at, start, expected));
+            }
+            let value = |name: &String| {
+                let missing = || Error::invalid(&at, start, format!("a value for every parameter ({name} has none)"));
+                start.get(name).copied().ok_or_else(missing)
+            };
+            let theta = names.iter().map(value).collect::<Result<Vec<f64>>>()?;
+            let latent = prior.to_latent(&theta).map_err(|e| match e {
+                Error::OutsideSupport { what, value, support } => {
+                    Error::OutsideSupport { what: format!("{at}, {what}"), value, support }
+                }
+                Error::Invalid { what, value, expected } => {
+                    Error::Invalid { what: format!("{at}, {what}"), value, expected }
+                }
+                other => other,
+            })?;
+            Ok((theta, latent))
+        };
+        self.start.iter().enumerate().map(point).collect()
+    }
+
+    /// How messages name one of the points to begin with.
+    fn start_name(&self, i: usize) -> String {
+        if self.start.len() == 1 { "start".into() } else { format!("start[{i}]") }
+    }
+
     pub(crate) fn fit_options(&self) -> FitOptions {
         FitOptions { ard: self.kernel == KernelChoice::Ard, ..FitOptions::default() }
     }
@@ -330,5 +385,42 @@ impl Settings {
     /// The batch rule with its constants.
     pub(crate) fn rule(&self) -> Box<dyn Rule> {
         self.batch_rule.with(Constants { penalisation: self.penalisation, lie: self.lie })
+    }
+}
+
+/// One point, several, or none.
+fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Vec<Start>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Cell {
+        Number(f64),
+        Other(Value),
+    }
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Given {
+        One(BTreeMap<String, Cell>),
+        Several(Vec<BTreeMap<String, Cell>>),
+        None(()),
+        Other(Value),
+    }
+    let refuse = |what: String, value: &Value, expected: &str| {
+        D::Error::custom(format!("{what} is {value}, expected {expected}"))
+    };
+    let point = |(i, cells): (Option<usize>, BTreeMap<String, Cell>)| {
+        let at = i.map_or_else(|| "start".into(), |i| format!("start[{i}]"));
+        let number = |(name, cell): (String, Cell)| match cell {
+            Cell::Number(value) => Ok((name, value)),
+            Cell::Other(value) => Err(refuse(format!("{at}.{name}"), &value, "a number")),
+        };
+        cells.into_iter().map(number).collect()
+    };
+    match Given::deserialize(deserializer)? {
+        Given::One(cells) => Ok(vec![point((None, cells))?]),
+        Given::Several(list) => list.into_iter().enumerate().map(|(i, cells)| point((Some(i), cells))).collect(),
+        Given::None(()) => Ok(Vec::new()),
+        Given::Other(value) => {
+            Err(refuse("start".into(), &value, "a table with the value of every parameter, or a list of such tables"))
+        }
     }
 }

@@ -33,7 +33,7 @@ pub fn failed(id: u64, attempt: u32, message: &str) -> Event {
 
 /// A run with every kind of event and the numbers that are hardest to write down.
 pub fn events() -> Vec<Event> {
-    let row = |a, b, v| Row { theta: vec![a, b], log_likelihood: LogValue::new(v).unwrap() };
+    let row = |a, b, v| Row { theta: vec![a, b], log_likelihood: LogValue::new(v).unwrap(), sd: None };
     vec![
         Event::Imported { rows: vec![row(0.1, -0.0, f64::MIN), row(f64::MAX, 5e-324, f64::NEG_INFINITY)] },
         asked(vec![job(0, [1.0 / 3.0, -2.5e-308]), job(1, [1e300, 1e-300]), job(2, [0.0, 123_456_789.123_456_78])]),

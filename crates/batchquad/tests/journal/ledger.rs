@@ -81,15 +81,16 @@ fn what_is_not_a_point_a_value_or_a_new_id_is_refused() {
     assert!(matches!(ledger.apply(&twice), Err(Error::Invalid { .. })));
     assert!(matches!(ledger.apply(&asked(vec![job(u64::MAX, [0.0, 0.0])])), Err(Error::Invalid { .. })));
     assert!(matches!(ledger.apply(&asked(vec![job(6, [0.0, f64::NAN])])), Err(Error::NonFinitePoint { .. })));
-    let row = Row { theta: vec![1.0], log_likelihood: LogValue::new(0.0).unwrap() };
+    let row = Row { theta: vec![1.0], log_likelihood: LogValue::new(0.0).unwrap(), sd: None };
     assert!(matches!(ledger.apply(&Event::Imported { rows: vec![row] }), Err(Error::Length { .. })));
     assert_eq!(ledger, before);
 }
 
 #[test]
 fn the_same_table_imported_twice_counts_once() {
-    let rows: Vec<Row> =
-        (0..3).map(|i| Row { theta: vec![f64::from(i), 0.0], log_likelihood: LogValue::new(-1.0).unwrap() }).collect();
+    let rows: Vec<Row> = (0..3)
+        .map(|i| Row { theta: vec![f64::from(i), 0.0], log_likelihood: LogValue::new(-1.0).unwrap(), sd: None })
+        .collect();
     let mut ledger = ledger(&[Event::Imported { rows: rows[..2].to_vec() }]);
     assert_eq!(ledger.apply(&Event::Imported { rows: rows[..2].to_vec() }).unwrap(), Applied::Repeated);
     assert_eq!(ledger.apply(&Event::Imported { rows: rows.clone() }).unwrap(), Applied::Counted);

@@ -25,16 +25,21 @@ const MOST_TWINS: usize = 4;
 /// Twins further below the best than this say nothing: there the slope alone makes them differ.
 const TWIN_DEPTH: f64 = 30.0;
 
+/// How many standard deviations of the noise that was given with a value it may be off: hardly any of a hundred values are off by more.
+const SURE: f64 = 3.0;
+
 /// Latent nodes with the logarithm of likelihood times prior density.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
     pub(crate) nodes: Points,
     f: Vec<f64>,
     sds: Vec<f64>,
-    /// The largest of the `f`.
+    /// Which of the `sds` were given with the values: they are all the noise that these have.
+    given: Vec<bool>,
+    /// The largest of the `f`; where noise was given, of what they are at the least.
     pub(crate) best: f64,
     best_at: usize,
-    /// How far each is below it; infinite where the likelihood is zero.
+    /// How far each is below it; infinite where the likelihood is zero, negative where noise makes a value larger.
     pub(crate) depth: Vec<f64>,
     pub(crate) largest_likelihood: f64,
 }
@@ -55,17 +60,19 @@ type Row = (usize, f64, f64);
 impl Known {
     /// # Errors
     /// [`Error::NonFiniteValue`] for NaN and +∞, [`Error::NoFiniteValue`] when all values are −∞.
-    pub(crate) fn new(nodes: Points, log_values: &[f64], sds: Vec<f64>) -> Result<Self> {
+    pub(crate) fn new(nodes: Points, log_values: &[f64], sds: Vec<f64>, given: Vec<bool>) -> Result<Self> {
         if let Some(i) = log_values.iter().position(|v| v.is_nan() || *v == f64::INFINITY) {
             return Err(Error::NonFiniteValue { index: i, point: nodes.row(i).to_vec(), value: log_values[i] });
         }
         let f: Vec<f64> = nodes.rows().zip(log_values).map(|(u, l)| l + log_prior(u)).collect();
-        let best_at = (0..f.len()).reduce(|a, b| if f[b] > f[a] { b } else { a }).filter(|&i| f[i].is_finite());
+        // A value that is high by its noise is not the best.
+        let sure = |i: usize| f[i] - if given[i] { SURE * sds[i] } else { 0.0 };
+        let best_at = (0..f.len()).reduce(|a, b| if sure(b) > sure(a) { b } else { a }).filter(|&i| f[i].is_finite());
         let Some(best_at) = best_at else { return Err(Error::NoFiniteValue { count: f.len() }) };
         let best = f[best_at];
         let depth = f.iter().map(|f| best - f).collect();
         let largest_likelihood = log_values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        Ok(Self { nodes, f, sds, best, best_at, depth, largest_likelihood })
+        Ok(Self { nodes, f, sds, given, best, best_at, depth, largest_likelihood })
     }
 
     pub(crate) fn dim(&self) -> usize {
@@ -74,6 +81,11 @@ impl Known {
 
     pub(crate) fn len(&self) -> usize {
         self.f.len()
+    }
+
+    /// Whether any value came with the standard deviation of its noise.
+    pub(crate) fn noise_given(&self) -> bool {
+        self.given.iter().any(|given| *given)
     }
 
     pub(crate) fn best_node(&self) -> &[f64] {
@@ -99,6 +111,7 @@ impl Known {
             nodes: Points::new(self.dim(), flat)?,
             targets: rows.iter().map(|r| r.1).collect(),
             variances: rows.iter().map(|r| r.2).collect(),
+            common: rows.iter().map(|r| !self.given[r.0]).collect(),
         })
     }
 
@@ -117,7 +130,9 @@ impl Known {
                 } else {
                     depth
                 };
-                (i, -seen, self.sds[i].powi(2))
+                // Noise is compressed with its value.
+                let shrunk = if self.given[i] && depth > limit { limit / depth } else { 1.0 };
+                (i, -seen, (shrunk * self.sds[i]).powi(2))
             })
             .collect();
         Ok((self.data(view, &rows)?, jacobian))
@@ -137,8 +152,10 @@ impl Known {
         let outer = 2.0 * sharp;
         let (mut rows, mut far) = (Vec::new(), Vec::new());
         for i in 0..self.f.len() {
-            if self.depth[i] <= outer {
-                let tolerance = TOLERANCE * (self.depth[i] - sharp).max(0.0);
+            // What noise alone may have made low stays: to leave it out would leave the high ones.
+            let depth = self.depth[i] - if self.given[i] { SURE * self.sds[i] } else { 0.0 };
+            if depth <= outer {
+                let tolerance = TOLERANCE * (depth - sharp).max(0.0);
                 rows.push((i, -self.depth[i], self.sds[i].powi(2) + tolerance * tolerance));
             } else {
                 far.push(i);
@@ -168,7 +185,8 @@ impl Known {
         let mut targets: Vec<f64> = inside.iter().map(|x| nearest(x, &outside)).collect();
         targets.extend(outside.iter().map(|x| -nearest(x, &inside)));
         let variances = targets.iter().map(|t| t * t / 3.0).collect();
-        Ok(Data { nodes: Points::from_rows(&[inside, outside].concat())?, targets, variances })
+        let common = vec![true; targets.len()];
+        Ok(Data { nodes: Points::from_rows(&[inside, outside].concat())?, targets, variances, common })
     }
 
     /// Nodes left out, not `active` yet, at which the process expects more than there can be.

@@ -42,6 +42,15 @@ const CALIBRATION: (f64, f64) = (0.25, 15.0);
 /// Chosen by measurement: draws of the edge differ a little less than the edge does from the truth.
 const EDGE_CALIBRATION: f64 = 1.5;
 
+/// A value that was found where one was predicted, and what is known of its noise.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Found {
+    pub(crate) value: f64,
+    /// The standard deviation of its noise, beside the fitted one unless it was given with the value.
+    pub(crate) noise: f64,
+    pub(crate) given: bool,
+}
+
 /// What is looked at while the posterior is not found: all values, around the best nodes, compressed where they are far below.
 #[derive(Debug, Clone)]
 pub(crate) struct Search {
@@ -190,17 +199,19 @@ impl LogBelief {
         process: &Process,
         known: &Known,
         latent: &Points,
-        found: &[f64],
+        found: &[Found],
     ) -> Result<Vec<Predicted>> {
         let flat: Vec<f64> = latent.rows().flat_map(|u| view.enter(u)).collect();
         let p = process.predict(&Points::new(latent.dim(), flat)?);
         let noise = process.hyper.noise.powi(2);
         let predicted = |(i, u): (usize, &[f64])| {
             let shift = known.best - log_prior(u);
-            let (mean, depth) = (p.mean[i] + shift, known.best - (found[i] + log_prior(u)));
+            let Found { value, noise: own, given } = found[i];
+            let (mean, depth) = (p.mean[i] + shift, known.best - (value + log_prior(u)));
             let depth = if depth.is_finite() { depth } else { f64::MAX.sqrt() };
+            let noise = if given { own * own } else { noise + own * own };
             let sd = (p.variance[i] + noise + known.tolerance(depth)).sqrt();
-            let standardised = if found[i].is_finite() { (found[i] - mean) / sd } else { 0.0 };
+            let standardised = if value.is_finite() { (value - mean) / sd } else { 0.0 };
             Predicted { mean, low: mean - 2.0 * sd, high: mean + 2.0 * sd, standardised }
         };
         Ok(latent.rows().enumerate().map(predicted).collect())

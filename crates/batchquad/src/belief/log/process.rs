@@ -111,6 +111,20 @@ pub(crate) struct Data {
     pub(crate) targets: Vec<f64>,
     /// Variances of single values, besides the common noise.
     pub(crate) variances: Vec<f64>,
+    /// Which values have the common noise; the others have the variance above alone.
+    pub(crate) common: Vec<bool>,
+}
+
+/// The least noise relative to the constant's standard deviation: what values without the common noise have for the sake of the
+/// factorisation.
+const LEAST: f64 = 1e-7;
+
+impl Data {
+    /// The variance of the noise of value `j`.
+    fn noise(&self, hyper: &Hyper, j: usize) -> f64 {
+        let common = if self.common[j] { hyper.noise } else { LEAST * hyper.constant };
+        common * common + self.variances[j]
+    }
 }
 
 /// `−½|x|²`: the shape of the mean.
@@ -148,7 +162,6 @@ impl Process {
         let placed = Placed::new(&hyper, &data.nodes);
         let parts = lower_parts(&hyper, &placed);
         let n = data.targets.len();
-        let noise = hyper.noise * hyper.noise;
         let gram = || {
             let mut k = Matrix::zeros(n, n);
             for j in 0..n {
@@ -156,7 +169,7 @@ impl Process {
                 for i in j..n {
                     column[i] = parts.0.get(i, j) + parts.1.get(i, j);
                 }
-                column[j] += noise + data.variances[j];
+                column[j] += data.noise(&hyper, j);
             }
             k
         };
@@ -313,7 +326,9 @@ pub(crate) fn log_marginal(hyper: &Hyper, data: &Data) -> Result<(f64, Vec<f64>)
         }
         gradient[0] += 2.0 * gs;
         gradient[1] += 2.0 * gq;
-        gradient[2] += hyper.noise * hyper.noise * on_diagonal;
+        if data.common[j] {
+            gradient[2] += hyper.noise * hyper.noise * on_diagonal;
+        }
     }
     let mut slopes = vec![0.0; d];
     form(hyper, &process.placed, &process.placed).slopes(alpha, alpha, &inverse, &mut slopes);
@@ -333,7 +348,8 @@ mod tests {
         let mut stream = Stream::new(3, Purpose::Experiment, 0);
         let nodes = Points::from_rows(&(0..12).map(|_| stream.normals(3)).collect::<Vec<_>>()).unwrap();
         let targets = nodes.rows().map(|x| -dot(x, x) + (2.0 * x[0]).sin() + 0.3 * x[1] * x[2]).collect();
-        Data { nodes, targets, variances: (0..12).map(|i| 0.01 * f64::from(i % 3)).collect() }
+        let variances = (0..12).map(|i| 0.01 * f64::from(i % 3)).collect();
+        Data { nodes, targets, variances, common: (0..12).map(|i| i % 4 != 1).collect() }
     }
 
     fn hyper(log: &[f64]) -> Hyper {
@@ -360,6 +376,23 @@ mod tests {
             let slope = (moved(1e-4) - moved(-1e-4)) / 2e-4;
             assert!((gradient[k] - slope).abs() < 1e-6 * (1.0 + slope.abs()), "{k}: {} {slope}", gradient[k]);
         }
+    }
+
+    #[test]
+    fn a_value_with_a_noise_of_its_own_does_not_know_the_common_one() {
+        let at = |log_noise: f64| hyper(&[0.3, -0.5, log_noise, 0.2, 0.6, -0.1]);
+        let marginal = |data: &Data, log_noise: f64| log_marginal(&at(log_noise), data).unwrap();
+        // Told as its own variance or as the common noise, it is the same noise.
+        let mut own = data();
+        own.variances = vec![0.04; 12];
+        own.common = vec![false; 12];
+        let mut common = own.clone();
+        common.variances = vec![0.0; 12];
+        common.common = vec![true; 12];
+        let ((a, slope), (b, _)) = (marginal(&own, -7.0), marginal(&common, 0.2_f64.ln()));
+        assert!((a - b).abs() < 1e-9, "{a} {b}");
+        assert_eq!(slope[2], 0.0);
+        assert_eq!(marginal(&own, 1.0).0, a);
     }
 
     #[test]

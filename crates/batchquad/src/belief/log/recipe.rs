@@ -11,7 +11,7 @@ use super::{
     integral::{Integral, Target, integrate, uncertainty},
     known::{Known, typical_depth},
     process::{Hyper, Process},
-    scout::{self, Found, Scout},
+    scout::{self, Scout, Seen},
     support::Support,
     view::{Region, View, divergence},
 };
@@ -285,9 +285,9 @@ fn finish(
         Some(support) => support.spread(&integral, seed)?,
         None => 0.0,
     };
-    let found =
-        Found { known, view: &view, process: &process, support: support.as_ref(), posterior: &recipe.posterior, log_z };
-    let scout = Scout::new(recipe.scout.clone(), &found, seed)?;
+    let seen =
+        Seen { known, view: &view, process: &process, support: support.as_ref(), posterior: &recipe.posterior, log_z };
+    let scout = Scout::new(recipe.scout.clone(), &seen, seed)?;
     let twin = known.twin_wanted(process.hyper.noise);
     Ok(LogBelief {
         log_z,

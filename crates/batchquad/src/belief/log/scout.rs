@@ -41,7 +41,7 @@ pub(crate) struct Scout {
 }
 
 /// What has been found, as the scout has to know it.
-pub(crate) struct Found<'a> {
+pub(crate) struct Seen<'a> {
     pub(crate) known: &'a Known,
     pub(crate) view: &'a View,
     pub(crate) process: &'a Process,
@@ -50,7 +50,7 @@ pub(crate) struct Found<'a> {
     pub(crate) log_z: f64,
 }
 
-impl Found<'_> {
+impl Seen<'_> {
     /// The logarithm of the probability that the likelihood is not zero at latent points.
     fn log_support(&self, latent: &[Vec<f64>]) -> Result<Vec<f64>> {
         match self.support {
@@ -83,28 +83,28 @@ pub(crate) fn process(
 
 impl Scout {
     /// With hyperparameters that are known.
-    pub(crate) fn new(hyper: Hyper, found: &Found<'_>, seed: u64) -> Result<Self> {
-        let known = found.known;
+    pub(crate) fn new(hyper: Hyper, seen: &Seen<'_>, seed: u64) -> Result<Self> {
+        let known = seen.known;
         let view = home(known.dim())?;
-        let data = known.compressed(&view, typical_depth(known.dim()), found.support.is_none())?.0;
+        let data = known.compressed(&view, typical_depth(known.dim()), seen.support.is_none())?.0;
         let process = Process::new(hyper, data)?;
-        let suspects = suspects(&process, found)?;
-        let share = view_share(found.posterior);
-        let unseen = share * everywhere(&process, found, seed)?;
+        let suspects = suspects(&process, seen)?;
+        let share = view_share(seen.posterior);
+        let unseen = share * everywhere(&process, seen, seed)?;
         Ok(Self { view, process, suspects, unseen })
     }
 }
 
 /// Maxima of the mean at places that the process of the posterior does not know, with `E[min(e^t, 1)]` for `t ~ N(m, v)`, `m` and `v` those of the
 /// scout relative to the best node: as large as the peak that was found if it is as high and as wide.
-fn suspects(process: &Process, found: &Found<'_>) -> Result<Vec<(f64, Vec<f64>)>> {
-    let known = found.known;
+fn suspects(process: &Process, seen: &Seen<'_>) -> Result<Vec<(f64, Vec<f64>)>> {
+    let known = seen.known;
     let mut order: Vec<usize> = (0..known.len()).filter(|&i| known.depth[i].is_finite()).collect();
     order.sort_by(|&a, &b| known.depth[a].total_cmp(&known.depth[b]));
     let place = |i: usize| known.nodes.row(i).to_vec();
     // Nodes that are no part of what is known well.
-    let own: Vec<Vec<f64>> = order.iter().map(|&i| found.view.enter(known.nodes.row(i))).collect();
-    let variance = found.process.predict(&Points::from_rows(&own)?).variance;
+    let own: Vec<Vec<f64>> = order.iter().map(|&i| seen.view.enter(known.nodes.row(i))).collect();
+    let variance = seen.process.predict(&Points::from_rows(&own)?).variance;
     let mut starts: Vec<Vec<f64>> =
         order.iter().zip(&variance).filter(|(_, v)| **v > UNKNOWN).map(|(&i, _)| place(i)).collect();
     starts.extend(order.iter().take(4).map(|&i| place(i)));
@@ -115,10 +115,10 @@ fn suspects(process: &Process, found: &Found<'_>) -> Result<Vec<(f64, Vec<f64>)>
     if summits.is_empty() {
         return Ok(Vec::new());
     }
-    let own: Vec<Vec<f64>> = summits.iter().map(|u| found.view.enter(u)).collect();
-    let near = found.process.predict(&Points::from_rows(&own)?);
+    let own: Vec<Vec<f64>> = summits.iter().map(|u| seen.view.enter(u)).collect();
+    let near = seen.process.predict(&Points::from_rows(&own)?);
     let there = process.predict(&Points::from_rows(&summits)?);
-    let supported = found.log_support(&summits)?;
+    let supported = seen.log_support(&summits)?;
     let mut suspects = Vec::new();
     for (i, u) in summits.into_iter().enumerate() {
         if near.variance[i] > UNKNOWN && there.variance[i] > 0.1 * UNKNOWN {
@@ -146,17 +146,17 @@ fn view_share(posterior: &Region) -> f64 {
 
 /// What the scout expects, relative to `Z`, where it knows next to nothing: `E[min(ℓ, largest ℓ seen)]` over the draws from the prior at
 /// which the variance of `log ℓ` is above one.
-fn everywhere(process: &Process, found: &Found<'_>, seed: u64) -> Result<f64> {
-    let known = found.known;
+fn everywhere(process: &Process, seen: &Seen<'_>, seed: u64) -> Result<f64> {
+    let known = seen.known;
     let draws = prior_points(known.dim(), DRAWS, seed, known.len() as u64)?;
     let there = process.predict(&Points::from_rows(&draws)?);
-    let supported = found.log_support(&draws)?;
+    let supported = seen.log_support(&draws)?;
     let mut sum = 0.0;
     for (i, u) in draws.iter().enumerate() {
         if there.variance[i] > UNKNOWN {
             let log_likelihood = known.best + there.mean[i] - log_prior(u);
             let expected = log_expected_minimum(log_likelihood, there.variance[i], known.largest_likelihood);
-            sum += (expected + supported[i] - found.log_z).exp();
+            sum += (expected + supported[i] - seen.log_z).exp();
         }
     }
     Ok(sum / DRAWS as f64)

@@ -41,6 +41,7 @@ pub(super) fn all(engine: &Engine, current: &Current, forecasts: &[Forecast]) ->
         Belief::Warped(_) => found.push(lengthscales(current)),
         Belief::Log(belief) => found.extend([noise(belief), unseen(belief)]),
     }
+    found.extend(given_noise(engine, &current.surrogate));
     found.push(repairs(current));
     found.push(condition(&current.surrogate));
     found.extend(engine.excluded_mass()?.map(failures));
@@ -96,6 +97,9 @@ fn noise(belief: &LogBelief) -> Finding {
     let value = belief.noise();
     let level = if value > 0.05 { Level::Look } else { Level::Fine };
     let sentence = match level {
+        Level::Fine if belief.known.noise_given() => {
+            format!("beside the noise that came with values, the log-likelihood is smooth to {value:.1e} nats")
+        }
         Level::Fine => format!("the log-likelihood is smooth to {value:.1e} nats"),
         _ => format!(
             "the log-likelihood looks noisy, with a standard deviation of {value:.2} per value; the error bar includes it (noise, a jump \
@@ -103,6 +107,28 @@ fn noise(belief: &LogBelief) -> Finding {
         ),
     };
     finding("noise", value, level, sentence)
+}
+
+/// The standard deviations that values came with, and whether the belief heeds them.
+fn given_noise(engine: &Engine, belief: &Belief) -> Option<Finding> {
+    let ledger = engine.ledger();
+    let asked = ledger.entries().flat_map(|entry| entry.values());
+    let imported = ledger.imported().iter().map(|row| (row.log_likelihood.get(), row.sd));
+    let mut sds: Vec<f64> = asked.chain(imported).filter_map(|(_, sd)| sd).collect();
+    sds.sort_by(f64::total_cmp);
+    let (least, most) = (sds.first()?, sds.last()?);
+    let value = sds[sds.len() / 2];
+    let said = format!("{} values came with a standard deviation, from {least:.2} to {most:.2}", sds.len());
+    let (level, sentence) = match belief {
+        Belief::Log(_) => (Level::Fine, format!("{said}; it is the noise that they are taken to have")),
+        Belief::Warped(_) => (
+            Level::DoNotTrust,
+            format!(
+                "{said}, of which this belief knows nothing: log Z and its error bar take them for exact; surrogate = \"log\" does not"
+            ),
+        ),
+    };
+    Some(finding("given-noise", value, level, sentence))
 }
 
 /// What a process on all values still expects where nobody has looked.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::{
-    belief::{any::Earlier, surrogate::Predicted},
+    belief::{any::Earlier, log::Found, surrogate::Predicted},
     error::Result,
     points::Points,
     run::engine::Engine,
@@ -47,8 +47,10 @@ pub(super) fn forecasts(engine: &Engine) -> Result<(Vec<Forecast>, usize)> {
         let Some(asked) = batches.get(round.batches) else { continue };
         let mut points = Vec::new();
         for job in &asked.jobs {
-            if let Some(value) = engine.ledger().entry(job.id)?.value() {
-                points.push((job.id, value, engine.latent_of(job.id)?));
+            if let Some((value, sd)) = engine.ledger().entry(job.id)?.values().next() {
+                let noise = sd.or(engine.settings().noise_sd).unwrap_or(0.0);
+                let found = Found { value, noise, given: sd.is_some() };
+                points.push((job.id, found, engine.latent_of(job.id)?));
             }
         }
         if let (Some(first), false) = (asked.jobs.first(), points.is_empty()) {
@@ -59,12 +61,12 @@ pub(super) fn forecasts(engine: &Engine) -> Result<(Vec<Forecast>, usize)> {
     Ok((all, stride))
 }
 
-fn of_batch(batch: usize, belief: &Earlier, points: &[(JobId, f64, &[f64])]) -> Result<Vec<Forecast>> {
+fn of_batch(batch: usize, belief: &Earlier, points: &[(JobId, Found, &[f64])]) -> Result<Vec<Forecast>> {
     let latent = Points::from_rows(&points.iter().map(|(_, _, u)| *u).collect::<Vec<_>>())?;
-    let found: Vec<f64> = points.iter().map(|(_, observed, _)| *observed).collect();
+    let found: Vec<Found> = points.iter().map(|(_, observed, _)| *observed).collect();
     let predicted = belief.forecast(&latent, &found)?;
     let forecast = |(i, p): (usize, &Predicted)| {
-        let (id, observed, _) = points[i];
+        let (id, Found { value: observed, .. }, _) = points[i];
         Forecast { id, batch, observed, predicted: p.mean, low: p.low, high: p.high, standardised: p.standardised }
     };
     Ok(predicted.iter().enumerate().map(forecast).collect())

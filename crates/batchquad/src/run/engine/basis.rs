@@ -106,6 +106,16 @@ pub(super) struct Fingerprints {
 }
 
 impl Fingerprints {
+    /// Of nodes with their values, and the standard deviations that came with some of them.
+    pub(super) fn noisy(settings: &Settings, nodes: &Points, logs: &[f64], sds: &[Option<f64>]) -> Result<Self> {
+        if sds.iter().all(Option::is_none) {
+            return Self::new(settings, nodes, logs);
+        }
+        // No number is −1: it stands for none.
+        let all: Vec<f64> = logs.iter().copied().chain(sds.iter().map(|sd| sd.unwrap_or(-1.0))).collect();
+        Self::new(settings, nodes, &all)
+    }
+
     pub(super) fn new(settings: &Settings, nodes: &Points, logs: &[f64]) -> Result<Self> {
         let name = |value: serde_json::Result<String>| {
             value.map_err(|e| Error::Numerical { what: "checksum of a belief".into(), reason: e.to_string() })

@@ -46,21 +46,36 @@ pub(super) struct Earlier<'a> {
     pub(super) recalled: Option<&'a Believed>,
 }
 
-/// The belief about `dim` parameters from latent points and their log-likelihoods.
+/// Latent points with their log-likelihoods.
+#[derive(Debug, Default)]
+pub(super) struct Values {
+    pub(super) rows: Vec<Vec<f64>>,
+    pub(super) logs: Vec<f64>,
+    /// The standard deviations of their noise, where they were given.
+    pub(super) sds: Vec<Option<f64>>,
+}
+
+impl Values {
+    fn nodes(&self, settings: &Settings) -> Result<Nodes> {
+        Nodes::noisy(&self.rows, &self.logs, &self.sds, settings.noise_sd)?.thinned(MOST_NODES)
+    }
+}
+
+/// The belief about `dim` parameters from values.
 pub(super) fn believe(
     settings: &Settings,
     (dim, seed): (usize, u64),
-    (rows, values): (&[Vec<f64>], &[f64]),
+    values: &Values,
     earlier: Earlier<'_>,
 ) -> Result<Current> {
     match settings.model(dim) {
-        Some(model) => warped(settings, model, dim, (rows, values), earlier),
-        None => match logarithmic(settings, seed, (rows, values), earlier) {
+        Some(model) => warped(settings, model, dim, values, earlier),
+        None => match logarithmic(settings, seed, values, earlier) {
             // What one belief cannot fit the other may.
             Err(Error::Numerical { .. } | Error::NotPositiveDefinite { .. })
                 if settings.surrogate == SurrogateChoice::Auto =>
             {
-                warped(settings, Model::WsabiL, dim, (rows, values), earlier)
+                warped(settings, Model::WsabiL, dim, values, earlier)
             }
             found => found,
         },
@@ -71,19 +86,22 @@ pub(super) fn believe(
 fn known(settings: &Settings, nodes: Nodes) -> Result<Known> {
     let sd = settings.noise_sd.unwrap_or(0.0);
     let own = nodes.counts.iter().map(|&n| sd / (n as f64).sqrt());
-    let sds = own.zip(&nodes.scatter).map(|(own, scatter)| own.max(*scatter)).collect();
-    Known::new(nodes.points, &nodes.log_means, sds)
+    let fallback = own.zip(&nodes.scatter).map(|(own, scatter)| own.max(*scatter));
+    let sds = nodes.sds.iter().zip(fallback).map(|(given, fallback)| given.unwrap_or(fallback)).collect();
+    let given = nodes.sds.iter().map(Option::is_some).collect();
+    Known::new(nodes.points, &nodes.log_means, sds, given)
 }
 
 fn logarithmic(
     settings: &Settings,
     seed: u64,
-    (rows, values): (&[Vec<f64>], &[f64]),
+    values: &Values,
     Earlier { last, recalled }: Earlier<'_>,
 ) -> Result<Current> {
-    let nodes = Nodes::new(rows, values)?.thinned(MOST_NODES)?;
-    let (merged_values, contradictory, values_left_out) = (nodes.merged, nodes.contradictory, nodes.left_out);
-    let fingerprints = Fingerprints::new(settings, &nodes.points, &nodes.log_means)?;
+    let nodes = values.nodes(settings)?;
+    let (merged_values, values_left_out) = (nodes.merged, nodes.left_out);
+    let contradictory = if settings.noise_sd.is_some() { 0 } else { nodes.contradictory - nodes.explained };
+    let fingerprints = Fingerprints::noisy(settings, &nodes.points, &nodes.log_means, &nodes.sds)?;
     let known = known(settings, nodes)?;
     let same = [last, recalled].into_iter().flatten().find(|b| fingerprints.are_of(b)).and_then(|b| b.log.as_ref());
     let belief = match same {
@@ -92,7 +110,7 @@ fn logarithmic(
     };
     let estimate = belief.estimate();
     let believed = Believed {
-        values: values.len(),
+        values: values.logs.len(),
         fingerprint: fingerprints.now,
         sigma2: belief.sigma2(),
         lengthscales: belief.lengthscales().to_vec(),
@@ -103,8 +121,8 @@ fn logarithmic(
         repairs: Repairs {
             merged_values,
             values_left_out,
-            // Values that scatter are no contradiction where noise is known of.
-            contradictory_nodes: if settings.noise_sd.is_some() || belief.noise() > 0.05 { 0 } else { contradictory },
+            // Values that scatter are no contradiction where noise is known of, or found.
+            contradictory_nodes: if belief.noise() > 0.05 { 0 } else { contradictory },
             ..Repairs::default()
         },
         log: Some(Box::new(belief.recipe.clone())),
@@ -117,11 +135,10 @@ fn warped(
     settings: &Settings,
     model: Model,
     dim: usize,
-    (rows, values): (&[Vec<f64>], &[f64]),
+    values: &Values,
     Earlier { last, recalled }: Earlier<'_>,
 ) -> Result<Current> {
-    let Nodes { points, log_values, merged, contradictory, left_out, .. } =
-        Nodes::new(rows, values)?.thinned(MOST_NODES)?;
+    let Nodes { points, log_values, merged, contradictory, left_out, .. } = values.nodes(settings)?;
     let data = Data { settings, warp: model, dim, nodes: points, log_values };
     let fingerprints = Fingerprints::new(settings, &data.nodes, &data.log_values)?;
     let found = match [last, recalled].into_iter().flatten().find(|b| fingerprints.are_of(b)) {
@@ -134,7 +151,7 @@ fn warped(
     let estimate = model.widened(surrogate.jackknife(&residuals)?);
     let (kernel, jitter) = (surrogate.kernel(), surrogate.jitter());
     let believed = Believed {
-        values: values.len(),
+        values: values.logs.len(),
         fingerprint: fingerprints.now,
         sigma2: kernel.sigma2(),
         lengthscales: kernel.lengthscales().to_vec(),
@@ -157,13 +174,8 @@ fn warped(
 }
 
 /// The belief with the frame and the hyperparameters of an earlier one.
-pub(super) fn recall(
-    settings: &Settings,
-    dim: usize,
-    (rows, values): (&[Vec<f64>], &[f64]),
-    earlier: &Believed,
-) -> Result<any::Earlier> {
-    let nodes = Nodes::new(rows, values)?.thinned(MOST_NODES)?;
+pub(super) fn recall(settings: &Settings, dim: usize, values: &Values, earlier: &Believed) -> Result<any::Earlier> {
+    let nodes = values.nodes(settings)?;
     if let Some(recipe) = &earlier.log {
         return Ok(any::Earlier::Log { known: Box::new(known(settings, nodes)?), recipe: recipe.clone() });
     }

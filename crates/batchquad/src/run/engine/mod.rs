@@ -9,10 +9,10 @@ mod believe;
 pub use basis::{Believed, Repairs, Round};
 pub use believe::MOST_NODES;
 
-use std::{cell::OnceCell, collections::BTreeMap, sync::Arc};
+use std::{cell::OnceCell, collections::BTreeMap, ops::Range, sync::Arc};
 
 use basis::{Basis, read_basis};
-use believe::{Earlier, believe, recall};
+use believe::{Earlier, Values, believe, recall};
 use serde_json::Value;
 
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
     choose::{log::select as select_for_log, select::select},
     error::{Error, Result},
     infer::posterior::{Posterior, mass_nearest},
-    journal::{Applied, Asked, Event, Header, Ledger},
+    journal::{Applied, Asked, Event, Header, Ledger, Told},
     numeric::rng::job_seed,
     points::Points,
     prior::Prior,
@@ -58,6 +58,8 @@ pub struct Current {
 pub struct Engine {
     prior: Prior,
     settings: Settings,
+    /// The points to begin with, each with its latent coordinates.
+    starts: Vec<(Vec<f64>, Vec<f64>)>,
     ledger: Ledger,
     latent: BTreeMap<JobId, Vec<f64>>,
     last: Option<Believed>,
@@ -93,8 +95,10 @@ impl Engine {
         if prior.dim() != ledger.header().dim() {
             return Err(Error::length("prior", ledger.header().dim(), prior.dim()));
         }
+        let settings = read_settings(ledger.settings(), prior.dim())?;
         let mut engine = Self {
-            settings: read_settings(ledger.settings(), prior.dim())?,
+            starts: settings.start_points(&prior)?,
+            settings,
             prior,
             latent: BTreeMap::new(),
             last: None,
@@ -139,7 +143,12 @@ impl Engine {
             Event::Settings { changes } => {
                 let mut settings = self.ledger.settings().clone();
                 settings.extend(changes.clone());
-                Read::Settings(Box::new(read_settings(&settings, self.prior.dim())?))
+                let settings = read_settings(&settings, self.prior.dim())?;
+                if settings.start != self.settings.start {
+                    let expected = format!("the one that the run began with, {:?}", self.settings.start);
+                    return Err(Error::invalid("start", settings.start, expected));
+                }
+                Read::Settings(Box::new(settings))
             }
             _ => Read::Nothing,
         };
@@ -177,7 +186,8 @@ impl Engine {
     /// Chooses up to `n` further points, with everything that is still being evaluated as pending, and gives the event that
     /// records them. Nothing changes until that event is applied; asking twice gives the same answer.
     ///
-    /// The first points are the initial design. When it is used up before any finite value is known, it goes on.
+    /// The first points are those of [`Settings::start`], then the initial design. When it is used up before any finite value is known, it
+    /// goes on.
     ///
     /// # Errors
     /// [`Error::Invalid`] for `n = 0`; numerical errors when no belief can be formed.
@@ -192,9 +202,7 @@ impl Engine {
         let initial = self.initial_size();
         let (points, belief, fallbacks) = if asked < initial || !self.has_value() {
             let n = if asked < initial { n.min(initial - asked) } else { n };
-            let design = self.settings.initial_design.latent(self.prior.dim(), asked + n, self.seed())?;
-            let rows: Vec<&[f64]> = (asked..asked + n).map(|i| design.row(i)).collect();
-            (Points::from_rows(&rows)?, None, 0)
+            (self.design(asked..asked + n)?, None, 0)
         } else {
             let current = self.current()?;
             let (points, fallbacks) = match &*current.surrogate {
@@ -213,12 +221,28 @@ impl Engine {
         let mut jobs = Vec::new();
         for (k, u) in points.rows().enumerate() {
             let id = JobId(first + k as u64);
-            jobs.push(Job { id, theta: self.prior.to_theta(u)?, seed: job_seed(self.seed(), id) });
+            let theta = match self.starts.get(asked + k) {
+                // To the bit as it was given.
+                Some((theta, _)) => theta.clone(),
+                None => self.prior.to_theta(u)?,
+            };
+            jobs.push(Job { id, theta, seed: job_seed(self.seed(), id) });
         }
         let basis = Basis { latent: points.rows().map(<[f64]>::to_vec).collect(), belief, fallbacks };
         let info = serde_json::to_value(basis)
             .map_err(|e| Error::Numerical { what: "record of a batch".into(), reason: e.to_string() })?;
         Ok(Asked { jobs, seconds: 0.0, info })
+    }
+
+    /// Latent points of the start and of the initial design after it, by their numbers.
+    fn design(&self, numbers: Range<usize>) -> Result<Points> {
+        let starts = self.starts.len();
+        let design = match numbers.end.saturating_sub(starts) {
+            0 => Points::new(self.prior.dim(), Vec::new())?,
+            n => self.settings.initial_design.latent(self.prior.dim(), n, self.seed())?,
+        };
+        let row = |i: usize| if i < starts { self.starts[i].1.as_slice() } else { design.row(i - starts) };
+        Points::from_rows(&numbers.map(row).collect::<Vec<_>>())
     }
 
     /// How many points the next batch should have: the whole batch for an initial design, then no more than the share of the values
@@ -253,9 +277,9 @@ impl Engine {
         if let Some(current) = self.current.get() {
             return Ok(current);
         }
-        let (rows, values) = self.data(None)?;
+        let values = self.data(None)?;
         let earlier = Earlier { last: self.last.as_ref(), recalled: self.recalled.as_ref() };
-        let current = believe(&self.settings, (self.prior.dim(), self.seed()), (&rows, &values), earlier)?;
+        let current = believe(&self.settings, (self.prior.dim(), self.seed()), &values, earlier)?;
         Ok(self.current.get_or_init(|| current))
     }
 
@@ -279,30 +303,33 @@ impl Engine {
 
     /// The belief that the hyperparameters recorded with a batch give to all that was asked before job `first`.
     pub(crate) fn belief_before(&self, first: JobId, believed: &Believed) -> Result<any::Earlier> {
-        let (rows, values) = self.data(Some(first))?;
-        recall(&self.settings, self.prior.dim(), (&rows, &values), believed)
+        recall(&self.settings, self.prior.dim(), &self.data(Some(first))?, believed)
     }
 
     /// Latent coordinates with their log-likelihoods: imported rows first, then jobs by id, up to one if that is named.
-    fn data(&self, before: Option<JobId>) -> Result<(Vec<Vec<f64>>, Vec<f64>)> {
-        let (mut rows, mut logs) = (Vec::new(), Vec::new());
+    fn data(&self, before: Option<JobId>) -> Result<Values> {
+        let mut data = Values::default();
+        let mut add = |row: Vec<f64>, log: f64, sd: Option<f64>| {
+            data.rows.push(row);
+            data.logs.push(log);
+            data.sds.push(sd);
+        };
         for row in self.ledger.imported() {
-            rows.push(self.prior.to_latent(&row.theta)?);
-            logs.push(row.log_likelihood.get());
+            add(self.prior.to_latent(&row.theta)?, row.log_likelihood.get(), row.sd);
         }
         for entry in self.ledger.entries().take_while(|entry| before.is_none_or(|id| entry.job.id < id)) {
-            let value = match entry.answer.as_ref().map(|told| &told.outcome) {
-                Some(Outcome::Value(value)) => *value,
-                Some(Outcome::Failed { .. }) if self.settings.on_failure == OnFailure::AsZero => f64::NEG_INFINITY,
-                _ => continue,
-            };
-            rows.push(self.latent_of(entry.job.id)?.to_vec());
-            logs.push(value);
+            let failed = matches!(entry.answer, Some(Told { outcome: Outcome::Failed { .. }, .. }));
+            if failed && self.settings.on_failure == OnFailure::AsZero {
+                add(self.latent_of(entry.job.id)?.to_vec(), f64::NEG_INFINITY, None);
+            }
+            for (value, sd) in entry.values() {
+                add(self.latent_of(entry.job.id)?.to_vec(), value, sd);
+            }
         }
-        if !logs.iter().any(|l| l.is_finite()) {
-            return Err(Error::NoFiniteValue { count: logs.len() });
+        if !data.logs.iter().any(|l| l.is_finite()) {
+            return Err(Error::NoFiniteValue { count: data.logs.len() });
         }
-        Ok((rows, logs))
+        Ok(data)
     }
 
     fn has_value(&self) -> bool {
@@ -332,11 +359,11 @@ impl Engine {
         self.latent.get(&id).map(Vec::as_slice).ok_or(Error::UnknownJob { id })
     }
 
-    /// How many points the initial design has: none are needed when values were imported.
+    /// How many points a run begins with: those to start from, and an initial design, of which none are needed when values were imported.
     #[must_use]
     pub fn initial_size(&self) -> usize {
         let wanted = self.settings.design_size(self.prior.dim());
-        wanted.saturating_sub(self.ledger.imported().len())
+        self.starts.len() + wanted.saturating_sub(self.ledger.imported().len())
     }
 
     /// The seed of the run.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::{
-    journal::{Entry, Ledger, LogValue},
+    journal::{Entry, Ledger, LogValue, Told},
     types::{FailureKind, JobId, Outcome},
 };
 
@@ -47,6 +47,9 @@ pub struct Evaluation<'a> {
     pub theta: &'a [f64],
     /// The log-likelihood; in JSON −∞ is `"-inf"`.
     pub log_likelihood: Option<LogValue>,
+    /// The standard deviation of its noise, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sd: Option<f64>,
     /// What became of it.
     pub status: EvaluationStatus,
     /// How it failed.
@@ -61,7 +64,13 @@ pub struct Evaluation<'a> {
     pub worker: Option<&'a str>,
 }
 
-/// All evaluations of a run: imported ones first, then jobs by id.
+/// The name of the column that holds standard deviations in tables with one column a parameter: `sd`, unless a parameter has that name.
+#[must_use]
+pub fn sd_column(names: &[String]) -> &'static str {
+    if names.iter().any(|name| name == "sd") { "log_likelihood_sd" } else { "sd" }
+}
+
+/// All evaluations of a run: imported ones first, then jobs by id. A job with several values that count has as many, one after the other.
 #[must_use]
 pub fn evaluations(ledger: &Ledger) -> Vec<Evaluation<'_>> {
     let imported = ledger.imported().iter().map(|row| Evaluation {
@@ -69,6 +78,7 @@ pub fn evaluations(ledger: &Ledger) -> Vec<Evaluation<'_>> {
         batch: None,
         theta: &row.theta,
         log_likelihood: Some(row.log_likelihood),
+        sd: row.sd,
         status: EvaluationStatus::Imported,
         kind: None,
         message: None,
@@ -79,12 +89,15 @@ pub fn evaluations(ledger: &Ledger) -> Vec<Evaluation<'_>> {
     let batches = ledger.batches().iter().enumerate();
     let batch_of: BTreeMap<JobId, usize> =
         batches.flat_map(|(k, asked)| asked.jobs.iter().map(move |job| (job.id, k))).collect();
-    let asked = ledger.entries().map(|entry| evaluation(entry, batch_of.get(&entry.job.id).copied()));
+    let asked = ledger.entries().flat_map(|entry| {
+        let batch = batch_of.get(&entry.job.id).copied();
+        let further = entry.replicates.iter().map(move |told| evaluation(entry, Some(told), batch));
+        std::iter::once(evaluation(entry, entry.answer.as_ref(), batch)).chain(further)
+    });
     imported.chain(asked).collect()
 }
 
-fn evaluation(entry: &Entry, batch: Option<usize>) -> Evaluation<'_> {
-    let told = entry.answer.as_ref();
+fn evaluation<'a>(entry: &'a Entry, told: Option<&'a Told>, batch: Option<usize>) -> Evaluation<'a> {
     let (status, log_likelihood, kind, message) = match told.map(|told| &told.outcome) {
         None => (EvaluationStatus::Pending, None, None, None),
         // A value in a ledger has been checked.
@@ -96,6 +109,7 @@ fn evaluation(entry: &Entry, batch: Option<usize>) -> Evaluation<'_> {
         batch,
         theta: &entry.job.theta,
         log_likelihood,
+        sd: told.and_then(|told| told.sd),
         status,
         kind,
         message,

@@ -21,7 +21,7 @@ mod words;
 use serde::Serialize;
 
 pub use self::{
-    evaluation::{Evaluation, EvaluationStatus, evaluations},
+    evaluation::{Evaluation, EvaluationStatus, evaluations, sd_column},
     summary::{ByName, Summary},
     tally::Tally,
     trust::Trust,

@@ -52,7 +52,11 @@ impl Tally {
             failures_by_kind,
             conflicts: ledger.conflicts().map(|entry| entry.job.id).collect(),
             seconds_choosing: ledger.batches().iter().map(|asked| asked.seconds).sum(),
-            seconds_evaluating: answers().map(|told| told.seconds).sum(),
+            seconds_evaluating: ledger
+                .entries()
+                .flat_map(|entry| entry.answer.iter().chain(&entry.replicates))
+                .map(|told| told.seconds)
+                .sum(),
         }
     }
 

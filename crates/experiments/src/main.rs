@@ -8,8 +8,8 @@ use anyhow::{Context, Result};
 use batchquad::{Settings, choose::BatchRule};
 use clap::{Args, Parser, Subcommand};
 use experiments::{
-    ablation, branin, comparators, convergence, in_model, model_evidence, penalisation, plan::Plan, problems::Choice,
-    publish, runs::Workshop, stopping, synthetic, verdicts, world, zoo,
+    ablation, branin, calibration, comparators, convergence, in_model, model_evidence, penalisation, plan::Plan,
+    problems::Choice, publish, runs::Workshop, stopping, synthetic, verdicts, world, zoo,
 };
 use serde_json::Value;
 
@@ -47,6 +47,17 @@ enum Experiment {
         /// Some of the problems, by name; all by default.
         #[arg(long, value_delimiter = ',')]
         only: Vec<String>,
+    },
+    /// How often the stated intervals hold the truth, on all problems, also with noise, jumps and constraints.
+    Coverage {
+        #[command(flatten)]
+        common: Common,
+        /// Some of the problems, by name; all by default.
+        #[arg(long, value_delimiter = ',')]
+        only: Vec<String>,
+        /// The batch sizes.
+        #[arg(long, value_delimiter = ',', default_values_t = calibration::BATCHES)]
+        batches: Vec<usize>,
     },
     /// All of the above and `efficiency`, one after the other.
     All(Common),
@@ -203,6 +214,10 @@ fn perform(experiment: Experiment) -> Result<()> {
         Experiment::Verdicts(common) => make(&common, verdicts::run),
         Experiment::World { common, only } => {
             print!("{}", world::run(&common.plan()?, &common.workshop(), &only)?);
+            Ok(())
+        }
+        Experiment::Coverage { common, only, batches } => {
+            print!("{}", calibration::run(&common.plan()?, &common.workshop(), &only, &batches)?);
             Ok(())
         }
         Experiment::All(common) => all(&common),

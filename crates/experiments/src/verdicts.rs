@@ -45,10 +45,18 @@ pub struct Judgement {
 /// # Errors
 /// When no belief can be formed.
 pub fn judge(spec: &Spec) -> Result<Vec<Judgement>> {
+    judge_at(spec, &CHECKPOINTS)
+}
+
+/// One run, judged at the given numbers of evaluations.
+///
+/// # Errors
+/// When no belief can be formed.
+pub fn judge_at(spec: &Spec, checkpoints: &[usize]) -> Result<Vec<Judgement>> {
     let problem = spec.problem.build(spec.seed).with_context(|| format!("building {:?}", spec.problem))?;
     let mut engine = Engine::new(problem.prior.clone(), spec.settings.clone(), spec.seed)?;
     let mut judgements = Vec::new();
-    for stop in CHECKPOINTS {
+    for &stop in checkpoints {
         loop {
             let done = engine.ledger().entries().len();
             if done >= stop {
@@ -128,7 +136,7 @@ pub fn run(plan: &Plan, workshop: &Workshop) -> Result<String> {
 
 /// What was said where the truth was so far away.
 #[derive(Debug, Clone, Serialize)]
-struct Row {
+pub(crate) struct Row {
     error: &'static str,
     readings: usize,
     fine: usize,
@@ -136,7 +144,8 @@ struct Row {
     do_not_trust: usize,
 }
 
-fn rows(all: &[Judgement]) -> Vec<Row> {
+/// What was said, by how far the truth was.
+pub(crate) fn rows(all: &[Judgement]) -> Vec<Row> {
     let far =
         |j: &Judgement| if j.error.is_finite() && j.sd.is_finite() { j.error.abs() / j.sd } else { f64::INFINITY };
     let gross = |j: &Judgement| j.error.is_nan() || j.error.abs() > GROSS;
@@ -155,7 +164,7 @@ fn rows(all: &[Judgement]) -> Vec<Row> {
 }
 
 /// Rows by how far the truth was, columns by what was said.
-fn table(rows: &[Row]) -> Table {
+pub(crate) fn table(rows: &[Row]) -> Table {
     let mut table = Table::new(["error", "readings", "fine", "look", "do not trust"]);
     for r in rows {
         let share = |n: usize| format!("{n} ({:.0} %)", 100.0 * n as f64 / r.readings.max(1) as f64);

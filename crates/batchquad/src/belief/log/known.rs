@@ -99,6 +99,17 @@ impl Known {
         sorted
     }
 
+    /// The log-likelihood below which there is nothing of the posterior.
+    pub(crate) fn floor(&self) -> f64 {
+        self.largest_likelihood - typical_depth(self.dim())
+    }
+
+    /// By how much the best `2(d + 1)` values differ: what may still be gained while the posterior is not found.
+    pub(crate) fn unrest(&self) -> f64 {
+        let sorted = self.sorted_depths();
+        sorted[(2 * self.dim() + 2).min(sorted.len()) - 1]
+    }
+
     /// How many nodes are as high as most of the posterior is.
     pub(crate) fn near_count(&self) -> usize {
         let deep = 4.0 + 1.5 * self.dim() as f64;

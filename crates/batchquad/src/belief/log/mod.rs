@@ -33,11 +33,15 @@ use crate::{
 };
 
 /// The standard deviation of `log Z` that is stated at the least before a run has arrived: where the posterior is has not been seen, so
-/// nothing smaller would be honest.
+/// nothing smaller would be honest. It is more where the best values still differ by more.
 const NOT_ARRIVED: f64 = 20.0;
 
 /// Chosen by measurement: the variances of process and jackknife count to `a + b/n` with `n` values, at least the process's.
 const CALIBRATION: (f64, f64) = (0.25, 15.0);
+
+/// The share at the least where the noise is above this.
+const NOISY: f64 = 0.02;
+const NOISY_SHARE: f64 = 0.75;
 
 /// Chosen by measurement: draws of the edge differ a little less than the edge does from the truth.
 const EDGE_CALIBRATION: f64 = 1.5;
@@ -101,6 +105,12 @@ impl LogBelief {
         self.scout.unseen
     }
 
+    /// The share of the prior in the largest ball, in probabilities, in which there is no value: a peak that fills more would have been seen.
+    #[must_use]
+    pub fn empty(&self) -> f64 {
+        self.scout.empty
+    }
+
     /// The standard deviation of `log Z` by the process alone.
     #[must_use]
     pub fn model_sd(&self) -> f64 {
@@ -114,6 +124,7 @@ impl LogBelief {
         // Both tell of the same ignorance. Where the values are noisy the process knows it best; where they are not, both together state too
         // much, and the less so the fewer values there are to find hyperparameters from.
         let share = CALIBRATION.0 + CALIBRATION.1 / self.known.len() as f64;
+        let share = if self.noise() > NOISY { share.max(NOISY_SHARE) } else { share };
         let both = share * (self.model_sd.powi(2) + self.jackknife_sd.powi(2));
         [
             ("model", self.model_sd),
@@ -129,7 +140,7 @@ impl LogBelief {
     #[must_use]
     pub fn estimate(&self) -> Estimate {
         let known = self.parts()[2..].iter().map(|(_, sd)| sd * sd).sum::<f64>().sqrt();
-        let sd = if self.arrived() { known } else { known.max(NOT_ARRIVED) };
+        let sd = if self.arrived() { known } else { known.max(NOT_ARRIVED).max(self.known.unrest()) };
         Estimate::from_log(self.log_z, sd, self.known.largest_likelihood)
     }
 

@@ -236,7 +236,9 @@ pub(crate) fn search(known: &Known, last: Option<&Recipe>, seed: u64) -> Result<
         && belief.log_z < known.largest_likelihood + 1.0
         && rise < if was_found { 3.0 + 0.5 * d as f64 } else { 2.0 + 0.25 * d as f64 };
     recipe.found = found;
-    recipe.arrived = found && moved < STEADY && rise < 1.0 + 0.1 * d as f64;
+    // With fewer values than a quadratic has coefficients nothing contradicts it.
+    let determined = belief.process.len() >= (d + 1) * (d + 2) / 2 + 2;
+    recipe.arrived = found && determined && moved < STEADY && rise < 1.0 + 0.1 * d as f64;
     if found {
         recipe.search = None;
         belief.search = None;

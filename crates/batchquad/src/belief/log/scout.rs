@@ -10,7 +10,12 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    numeric::{log_sum::log_sum_exp, normal::log_cdf, quantile::normal_quantile, sobol::SobolSequence},
+    numeric::{
+        log_sum::log_sum_exp,
+        normal::{cdf, log_cdf},
+        quantile::normal_quantile,
+        sobol::SobolSequence,
+    },
     points::Points,
 };
 
@@ -38,6 +43,8 @@ pub(crate) struct Scout {
     pub(crate) suspects: Vec<(f64, Vec<f64>)>,
     /// What may be unseen, relative to `Z`.
     pub(crate) unseen: f64,
+    /// The share of the prior in the largest ball without a node.
+    pub(crate) empty: f64,
 }
 
 /// What has been found, as the scout has to know it.
@@ -91,8 +98,21 @@ impl Scout {
         let suspects = suspects(&process, seen)?;
         let share = view_share(seen.posterior);
         let unseen = share * everywhere(&process, seen, seed)?;
-        Ok(Self { view, process, suspects, unseen })
+        let empty = emptiest(known, seed)?;
+        Ok(Self { view, process, suspects, unseen, empty })
     }
+}
+
+/// The share of the prior in the largest ball, in probabilities, around one of the draws from the prior that has no node in it.
+fn emptiest(known: &Known, seed: u64) -> Result<f64> {
+    let share = |u: &[f64]| u.iter().map(|v| cdf(*v)).collect::<Vec<f64>>();
+    let square = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+    let draws: Vec<Vec<f64>> = prior_points(known.dim(), DRAWS, seed, 0)?.iter().map(|u| share(u)).collect();
+    let nodes: Vec<Vec<f64>> = known.nodes.rows().map(share).collect();
+    let gap = |p: &Vec<f64>| nodes.iter().map(|t| square(p, t)).fold(f64::INFINITY, f64::min);
+    let largest = draws.iter().map(|p| (gap(p), p)).max_by(|a, b| a.0.total_cmp(&b.0));
+    let inside = largest.map_or(0, |(gap, centre)| draws.iter().filter(|p| square(p, centre) < gap).count());
+    Ok(inside as f64 / DRAWS as f64)
 }
 
 /// Maxima of the mean at places that the process of the posterior does not know, with `E[min(e^t, 1)]` for `t ~ N(m, v)`, `m` and `v` those of the

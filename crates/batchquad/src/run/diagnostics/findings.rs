@@ -27,7 +27,7 @@ pub(super) fn all(engine: &Engine, current: &Current, forecasts: &[Forecast]) ->
     if current.estimate.log_z.is_finite() {
         found.push(influence(current));
     }
-    found.extend(newest(forecasts));
+    found.extend(newest(current, forecasts));
     // A belief that is positive nowhere has no posterior; that there is no log Z says it all.
     let posterior = engine.posterior()?;
     if let Ok(draws) = posterior.draws(DRAWS, engine.seed()) {
@@ -39,7 +39,7 @@ pub(super) fn all(engine: &Engine, current: &Current, forecasts: &[Forecast]) ->
     }
     match &*current.surrogate {
         Belief::Warped(_) => found.push(lengthscales(current)),
-        Belief::Log(belief) => found.extend([noise(belief), unseen(belief)]),
+        Belief::Log(belief) => found.extend([noise(belief), unseen(belief), explored(belief)]),
     }
     found.extend(given_noise(engine, &current.surrogate));
     found.push(repairs(current));
@@ -141,6 +141,13 @@ fn unseen(belief: &LogBelief) -> Finding {
     finding("unseen", value, above(value, 0.3, f64::INFINITY), sentence)
 }
 
+/// How large a part of the prior nobody has looked at.
+fn explored(belief: &LogBelief) -> Finding {
+    let value = belief.empty();
+    let sentence = format!("no part of the prior larger than {:.1} % is without a value", 100.0 * value);
+    finding("explored", value, above(value, 0.15, f64::INFINITY), sentence)
+}
+
 /// How far `log Z` has moved since the batch before, in standard deviations that were claimed then.
 fn settled(engine: &Engine, current: &Current) -> Option<Finding> {
     let before = engine.history().iter().rev().find(|round| round.belief.values < current.believed.values)?;
@@ -171,7 +178,10 @@ fn leave_one_out(residuals: &[Residual]) -> Finding {
 /// The jackknife's part of the error bar beside the model's.
 fn influence(current: &Current) -> Finding {
     let relative = |sd: f64| sd.powi(2).exp_m1();
-    let spread = (relative(current.estimate.log_z_sd) - relative(current.model_sd)).max(0.0).sqrt();
+    let spread = match current.surrogate.log() {
+        Some(belief) => belief.jackknife_sd,
+        None => (relative(current.estimate.log_z_sd) - relative(current.model_sd)).max(0.0).sqrt(),
+    };
     let value = spread / current.model_sd.max(NATS);
     let sentence = format!(
         "leaving out single values moves log Z by {spread:.2e} taken together (jackknife), {value:.1} times the model's own error bar"
@@ -179,10 +189,16 @@ fn influence(current: &Current) -> Finding {
     finding("influence", value, above(value, 5.0, f64::INFINITY), sentence)
 }
 
-/// How far off the forecasts for the newest batch were.
-fn newest(forecasts: &[Forecast]) -> Option<Finding> {
+/// How far off the forecasts for the newest batch were. A belief about the logarithm also looks where nothing is expected; what is far below the best,
+/// and was expected to be, does not count.
+fn newest(current: &Current, forecasts: &[Forecast]) -> Option<Finding> {
     let batch = forecasts.last()?.batch;
-    let errors: Vec<f64> = forecasts.iter().filter(|f| f.batch == batch).map(|f| f.standardised).collect();
+    let floor = current.surrogate.log().map_or(f64::NEG_INFINITY, |belief| belief.known.floor());
+    let errors: Vec<f64> = forecasts
+        .iter()
+        .filter(|f| f.batch == batch && f.observed.max(f.predicted) >= floor)
+        .map(|f| f.standardised)
+        .collect();
     let value = root_mean_square(errors.into_iter());
     let sentence = format!(
         "the values of the newest batch were {value:.1} predicted standard deviations away from their predictions (root mean \

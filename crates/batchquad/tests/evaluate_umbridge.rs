@@ -276,7 +276,8 @@ fn no_server_at_all_is_an_error_and_no_failure_of_a_point() {
     let error = evaluator.wait(Duration::from_secs(60)).unwrap_err().to_string();
     assert!(error.contains(&url) && error.contains("a server that can be reached"), "{error}");
     // Nor can one begin.
-    let error = UmbridgeEvaluator::new(spec(std::slice::from_ref(&url)), &["x", "y"], 1).map(|_| ()).unwrap_err().to_string();
+    let error =
+        UmbridgeEvaluator::new(spec(std::slice::from_ref(&url)), &["x", "y"], 1).map(|_| ()).unwrap_err().to_string();
     assert!(error.contains(&url) && error.contains("a server that can be reached"), "{error}");
 }
 

@@ -69,7 +69,8 @@ def integrate(
         initial: Evaluations made elsewhere: a table with a column for each parameter and ``log_likelihood``, or ``(points, values)``; with the
             standard deviations of noisy values in a column ``sd``, or ``(points, values, sds)``.
         start: Where the posterior may be: a point (a dict of names to numbers, or numbers in the order of the parameters), or a list of
-            points. They are evaluated first. A good one saves evaluations, a wrong one costs one.
+            points. They are evaluated first. A good one saves evaluations; a wrong one costs one, and may slow the
+            search at first.
         workers: How many evaluations an executor runs at the same time, where it does not say so itself.
         **settings: All other settings, as in problem files.
 

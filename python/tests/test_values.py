@@ -48,7 +48,7 @@ REFUSED = {
     "an array of two": (lambda v: np.array([v, v]), "array"),
     "an empty array": (lambda v: np.array([]), "array"),
     "a list": (lambda v: [v], "list"),
-    "a tuple of three": (lambda v: (v, 1, 2), "tuple"),
+    "a tuple of four": (lambda v: (v, 1, 2, 3), "tuple"),
     "a dict": (lambda v: {"log_likelihood": v}, "dict"),
     "a masked value": (lambda v: np.ma.masked, "masked"),
     "an int beyond every float": (lambda v: 10**400, "int"),

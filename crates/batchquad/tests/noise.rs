@@ -229,8 +229,12 @@ fn imported_replicates_weigh_as_much_as_they_are_worth() {
     assert_eq!(engine.apply(&Event::Imported { rows: clean.clone() }).unwrap(), Applied::Counted);
     assert_eq!(engine.apply(&Event::Imported { rows: clean.clone() }).unwrap(), Applied::Repeated);
     let other = clean[2].clone().with_sd(0.5).unwrap();
-    let error = engine.apply(&Event::Imported { rows: vec![other] }).unwrap_err().to_string();
+    let error = engine.apply(&Event::Imported { rows: vec![other.clone()] }).unwrap_err().to_string();
     assert!(error.contains("sd of imported point 0 is 0.5") && error.contains("0.01"), "{error}");
+    // Nor in one table.
+    let mut empty = Engine::new(prior(), Settings::default(), 0).unwrap();
+    let error = empty.apply(&Event::Imported { rows: vec![clean[2].clone(), other] }).unwrap_err().to_string();
+    assert!(error.contains("sd of imported point 1 is 0.5") && error.contains("0.01"), "{error}");
     let bare = Row { sd: Some(-1.0), ..clean[0].clone() };
     let error = engine.apply(&Event::Imported { rows: vec![bare] }).unwrap_err().to_string();
     assert!(error.contains("sd of imported point 0 is -1") && error.contains("a finite number ≥ 0"), "{error}");

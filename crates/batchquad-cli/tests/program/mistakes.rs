@@ -38,6 +38,27 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ("command", "timeout = -3\ncommand", &["likelihood.timeout", "-3", "seconds >= 0"]),
     ("command", "on_failure = \"skip\"\ncommand", &["likelihood.on_failure", "`skip`", "exclude, as-zero, abort"]),
     ("command", "shel = true\ncommand", &["likelihood.shel", "did you mean `shell`?"]),
+    ("command", "umbridge = { url = \"http://a\", model = \"m\" }\ncommand", &["both command and umbridge"]),
+    (
+        "command = [\"./likelihood\"]",
+        "umbridge = { url = \"https://a\", model = \"m\" }",
+        &["likelihood.umbridge.url is \"https://a\"", "http://host:port"],
+    ),
+    (
+        "command = [\"./likelihood\"]",
+        "umbridge = { url = 4242, model = \"m\" }",
+        &["likelihood.umbridge.url", "expected an address"],
+    ),
+    (
+        "command = [\"./likelihood\"]",
+        "umbridge = { url = \"http://a\" }",
+        &["likelihood.umbridge", "`model` is missing"],
+    ),
+    (
+        "command = [\"./likelihood\"]",
+        "mode = \"server\"\numbridge = { url = \"http://a\", model = \"m\" }",
+        &["likelihood.mode", "unknown key", "umbridge, timeout, retries, max_output, on_failure"],
+    ),
     ("[likelihood]", "[liklihood]", &["`liklihood`", "did you mean `likelihood`?"]),
     ("[run]", "[run]\nbatch_rule = \"local-penalization\"", &["run.batch_rule", "did you mean `local-penalisation`?"]),
     ("[run]", "[run]\ntarget_sd = -0.1", &["run.target_sd is -0.1", "> 0"]),

@@ -215,12 +215,15 @@ impl Ledger {
             }
             Event::Imported { rows } => {
                 event.validate()?;
+                let mut given = BTreeMap::new();
                 for (i, row) in rows.iter().enumerate() {
                     self.require_dim(|| format!("imported point {i}"), &row.theta)?;
+                    let same = self.imported_bits.get(&bits(row)).copied();
+                    let same = same.unwrap_or_else(|| *given.entry(bits(row)).or_insert(row.sd));
                     // The very same number with another standard deviation is no second measurement.
-                    if let Some(sd) = self.imported_bits.get(&bits(row)).filter(|sd| **sd != row.sd) {
+                    if same != row.sd {
                         let word = |sd: Option<f64>| sd.map_or_else(|| "none".into(), |sd| sd.to_string());
-                        let expected = format!("{}, with which the same value is in the store", word(*sd));
+                        let expected = format!("{}, which the same value has that came before", word(same));
                         return Err(Error::Invalid {
                             what: format!("sd of imported point {i}"),
                             value: word(row.sd),

@@ -175,7 +175,8 @@ pub struct Settings {
     pub initial_design: InitialDesign,
     /// How many they are; by default [`log_initial_size`], for the other beliefs [`initial_size`].
     pub initial_size: Option<usize>,
-    /// Points that are evaluated first, before the initial design: guesses at where the posterior is. A wrong one costs its evaluation. They
+    /// Points that are evaluated first, before the initial design: guesses at where the posterior is. A wrong one costs its evaluation and may
+    /// slow the search at first. They
     /// are fixed when a run begins.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_several")]
     pub start: Vec<Start>,

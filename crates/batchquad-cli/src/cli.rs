@@ -83,9 +83,9 @@ pub enum Command {
     },
     /// Compare models: log Z side by side, Bayes factors, posterior model probabilities under equal prior odds
     Compare {
-        /// The stores, one a model
-        #[arg(required = true, num_args = 2.., value_hint = ValueHint::DirPath)]
-        stores: Vec<PathBuf>,
+        /// The stores, one a model; `name=store` gives the model a name of your own
+        #[arg(required = true, num_args = 2.., value_hint = ValueHint::DirPath, value_name = "[NAME=]STORE")]
+        stores: Vec<String>,
         /// Print one JSON object
         #[arg(long)]
         json: bool,

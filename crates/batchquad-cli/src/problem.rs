@@ -25,6 +25,9 @@ pub struct Problem {
     pub prior: Prior,
     /// Absent in problems that are evaluated by hand.
     pub likelihood: Option<CommandSpec>,
+    /// The section `[likelihood]` as it was written, but for `on_failure` and the values of `env`: who reads a store or a report need not see
+    /// these.
+    pub written: Table,
     pub settings: Settings,
     pub seed: Option<u64>,
     pub workers: Option<usize>,
@@ -33,6 +36,8 @@ pub struct Problem {
 }
 
 const SECTIONS: [&str; 3] = ["parameter", "likelihood", "run"];
+/// What stands for the value of an environment variable.
+const HIDDEN: &str = "…";
 const JOINT: &str = "multivariate-normal";
 const EXAMPLE: &str = "prior = { normal = { mean = 0, sd = 1 } }";
 
@@ -70,11 +75,14 @@ impl Problem {
             }
         };
         let prior = parameters.prior().map_err(|e| BadInput(format!("parameter: {e}")))?;
-        let (likelihood, on_failure) = likelihood(table.get("likelihood"), base)?;
+        let Likelihood { spec: likelihood, on_failure, written } = Likelihood::read(table.get("likelihood"), base)?;
+        if let Some(spec) = &likelihood {
+            spec.require_names(prior.names()).map_err(|e| within("likelihood", e))?;
+        }
         let Run { settings, seed, workers, known_log_z } = Run::read(table.get("run"))?;
         let settings = Settings { on_failure, ..settings };
         settings.validate().map_err(|e| within("run", e))?;
-        Ok(Self { parameters, prior, likelihood, settings, seed, workers, known_log_z })
+        Ok(Self { parameters, prior, likelihood, written, settings, seed, workers, known_log_z })
     }
 
     /// What was given on the command line wins.
@@ -166,28 +174,44 @@ enum JointInFile {
     MultivariateNormal(MultivariateNormal),
 }
 
-fn likelihood(value: Option<&Value>, base: &Path) -> Result<(Option<CommandSpec>, OnFailure), BadInput> {
-    let Some(value) = value else { return Ok((None, OnFailure::default())) };
-    let Value::Table(table) = value else {
-        return Err(BadInput(format!("likelihood is {}, expected a section [likelihood]", as_json(value))));
-    };
-    let mut table = table.clone();
-    let on_failure = match table.remove("on_failure") {
-        Some(value) => read("likelihood.on_failure", &value, &[])?,
-        None => OnFailure::default(),
-    };
-    if let Some(Value::String(line)) = table.get("command")
-        && !line.is_empty()
-    {
-        let words: Vec<String> = line.split_whitespace().map(|word| format!("{word:?}")).collect();
-        let expected = format!("a list, for instance [{}]", words.join(", "));
-        return Err(BadInput(format!("likelihood.command is {line:?}, expected {expected} (no shell looks at it)")));
+/// The section `[likelihood]`.
+#[derive(Default)]
+struct Likelihood {
+    spec: Option<CommandSpec>,
+    on_failure: OnFailure,
+    written: Table,
+}
+
+impl Likelihood {
+    fn read(value: Option<&Value>, base: &Path) -> Result<Self, BadInput> {
+        let Some(value) = value else { return Ok(Self::default()) };
+        let Value::Table(table) = value else {
+            return Err(BadInput(format!("likelihood is {}, expected a section [likelihood]", as_json(value))));
+        };
+        let mut table = table.clone();
+        let on_failure = match table.remove("on_failure") {
+            Some(value) => read("likelihood.on_failure", &value, &[])?,
+            None => OnFailure::default(),
+        };
+        if let Some(Value::String(line)) = table.get("command")
+            && !line.is_empty()
+        {
+            let words: Vec<String> = line.split_whitespace().map(|word| format!("{word:?}")).collect();
+            let expected = format!("a list, for instance [{}]", words.join(", "));
+            return Err(BadInput(format!(
+                "likelihood.command is {line:?}, expected {expected} (no shell looks at it)"
+            )));
+        }
+        let mut written = table.clone();
+        if let Some(Value::Table(env)) = written.get_mut("env") {
+            env.iter_mut().for_each(|(_, value)| *value = Value::String(HIDDEN.into()));
+        }
+        let mut spec: CommandSpec = read("likelihood", &Value::Table(table), &["on_failure"])?;
+        let dir = base.join(spec.working_dir.unwrap_or_default());
+        spec.working_dir = Some(dir).filter(|dir| !dir.as_os_str().is_empty());
+        spec.validate().map_err(|e| within("likelihood", e))?;
+        Ok(Self { spec: Some(spec), on_failure, written })
     }
-    let mut spec: CommandSpec = read("likelihood", &Value::Table(table), &["on_failure"])?;
-    let dir = base.join(spec.working_dir.unwrap_or_default());
-    spec.working_dir = Some(dir).filter(|dir| !dir.as_os_str().is_empty());
-    spec.validate().map_err(|e| within("likelihood", e))?;
-    Ok((Some(spec), on_failure))
 }
 
 /// The section `[run]`.

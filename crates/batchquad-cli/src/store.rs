@@ -10,6 +10,7 @@ use batchquad::{
 };
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::{output::note, problem::Problem};
 
@@ -42,7 +43,12 @@ fn remember(session: &mut Session, problem: &Problem) -> Result<()> {
         session.remark(Topic::KnownLogZ, &value)?;
     }
     if let Some(spec) = &problem.likelihood {
-        session.remark(Topic::Likelihood, &spec.command)?;
+        let mut how = problem.written.clone();
+        how.insert("command".into(), toml::Value::try_from(&spec.command)?);
+        if let Some(workers) = problem.workers {
+            how.insert(WORKERS.into(), toml::Value::try_from(workers)?);
+        }
+        session.remark(Topic::Likelihood, &how)?;
     }
     Ok(())
 }
@@ -53,9 +59,21 @@ pub fn remember_end(session: &mut Session, trust: &Trust) -> Result<()> {
     Ok(session.remark(Topic::Verdict, trust)?)
 }
 
+/// The number of workers beside the keys of `[likelihood]`.
+pub const WORKERS: &str = "workers";
+
 /// The command that evaluated, if one did: its words.
 pub fn command(ledger: &Ledger) -> Option<Vec<String>> {
-    Vec::deserialize(ledger.remark(Topic::Likelihood)?).ok()
+    Vec::deserialize(evaluated_by(ledger)?.get("command")?).ok()
+}
+
+/// How it was evaluated, if by a command: the keys of `[likelihood]` and the number of workers, where they were given.
+pub fn evaluated_by(ledger: &Ledger) -> Option<Map<String, Value>> {
+    match ledger.remark(Topic::Likelihood)? {
+        Value::Object(keys) => Some(keys.clone()),
+        // Early stores have the words of the command alone.
+        words => Some(Map::from_iter([("command".to_owned(), words.clone())])),
+    }
 }
 
 /// How a run stands in one word, and who writes to it. The rules that look at the belief need a fit; `result` does that.

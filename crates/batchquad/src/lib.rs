@@ -6,6 +6,7 @@
 //! |---|---|
 //! | say what is known beforehand | [`Prior`], [`prior`] |
 //! | integrate | [`integrate`], [`Config`], [`Settings`], [`Integral`], [`Estimate`] |
+//! | … with a store or with progress | [`Integration`] |
 //! | drive a run oneself: ask, evaluate, tell | [`Engine`], [`run`] |
 //! | keep a run, and resume it | [`run::Session`], [`journal`] |
 //! | evaluate on threads or as processes | [`evaluate`] |
@@ -46,7 +47,7 @@ pub use belief::Estimate;
 pub use error::{Error, Result};
 pub use points::Points;
 pub use prior::Prior;
-pub use run::{Config, Engine, Integral, Settings, integrate};
+pub use run::{Config, Engine, Integral, Integration, Settings, integrate};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

@@ -30,7 +30,8 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
     let mut problem = Problem::read(&args.problem)?;
     problem.change(&args.changes)?;
     let spec = problem.command()?.clone();
-    let workers = args.workers.or(problem.workers).unwrap_or_else(cores);
+    problem.workers = args.workers.or(problem.workers);
+    let workers = problem.workers.unwrap_or_else(cores);
     // Before the store: a mistake in the command should leave nothing behind.
     let mut evaluator = CommandEvaluator::new(spec, problem.prior.names(), workers)
         .map_err(|e| within("likelihood", e).of(&args.problem))?;

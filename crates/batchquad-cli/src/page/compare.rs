@@ -7,7 +7,7 @@ use batchquad::{
     infer::Standing,
     run::{
         Level,
-        report::{Tally, Trust},
+        report::{Contender, Tally, Trust, conclusion, probability},
     },
 };
 use batchquad_plot::{Axis, Chart, Errors, Figure};
@@ -53,10 +53,11 @@ struct Model {
 
 /// The comparison as HTML.
 pub fn compare(models: &[Compared<'_>]) -> Result<String> {
-    let best = models.iter().max_by(|a, b| a.standing.probability.total_cmp(&b.standing.probability));
-    let headline = best.map_or_else(String::new, |best| {
-        format!("{} is the most probable, with {:.1} %", clean(&best.name), 100.0 * best.standing.probability)
-    });
+    let contenders: Vec<Contender<'_>> = models
+        .iter()
+        .map(|m| Contender { name: &m.name, standing: m.standing, verdict: Some(m.trust.verdict) })
+        .collect();
+    let headline = clean(&conclusion(&contenders));
     let row = |m: &Compared<'_>| Model {
         name: clean(&m.name),
         log_z: plus_minus(m.log_z, m.log_z_sd),
@@ -64,7 +65,7 @@ pub fn compare(models: &[Compared<'_>]) -> Result<String> {
             sd if sd > 0.0 => plus_minus(m.standing.log_bayes_factor, sd),
             _ => "0".into(),
         },
-        probability: format!("{:.4} ± {:.4}", m.standing.probability, m.standing.probability_sd),
+        probability: probability(m.standing.probability, m.standing.probability_sd),
         evaluations: Tally::of(m.engine.ledger()).done(),
         parameters: m.engine.prior().names().iter().map(|n| clean(n)).collect::<Vec<_>>().join(", "),
         level: level(m.trust.verdict),

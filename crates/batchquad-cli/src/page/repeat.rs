@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::words::{count, date};
-use crate::store::command;
+use crate::store::{WORKERS, command, evaluated_by};
 
 /// Settings, versions, seed and command.
 #[derive(Debug, Serialize)]
@@ -63,15 +63,26 @@ fn problem_file(engine: &Engine) -> anyhow::Result<String> {
         text.push_str(&format!("[[parameter]]\n{key}\nprior = {}\n\n", toml(&prior)?));
     }
     let settings = engine.settings().to_map()?;
+    let how = evaluated_by(ledger).unwrap_or_default();
     if let Some(words) = command(ledger) {
-        let words = Value::from(words);
-        text.push_str(&format!("[likelihood]\ncommand = {}\n", toml(&words)?));
+        text.push_str(&format!("[likelihood]\ncommand = {}\n", toml(&Value::from(words))?));
+        for (key, value) in how.iter().filter(|(key, _)| !["command", WORKERS].contains(&key.as_str())) {
+            // Anybody may have written to the store: what is no key and value of a problem file is left out.
+            let (true, Ok(value)) = (is_key(key), toml(value)) else { continue };
+            text.push_str(&format!("{key} = {value}\n"));
+            if key == "env" {
+                text.push_str("# values of environment variables are not kept: put yours in\n");
+            }
+        }
         if let Some(value) = settings.get("on_failure") {
             text.push_str(&format!("on_failure = {}\n", toml(value)?));
         }
         text.push('\n');
     }
     text.push_str(&format!("[run]\nseed = {}\n", engine.seed()));
+    if let Some(workers) = how.get(WORKERS).and_then(Value::as_u64) {
+        text.push_str(&format!("{WORKERS} = {workers}\n"));
+    }
     if let Some(known) = known_log_z(ledger) {
         text.push_str(&format!("known_log_z = {known:?}\n"));
     }
@@ -79,6 +90,10 @@ fn problem_file(engine: &Engine) -> anyhow::Result<String> {
         text.push_str(&format!("{key} = {}\n", toml(value)?));
     }
     Ok(clean(&text))
+}
+
+fn is_key(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c == '_')
 }
 
 /// A JSON value as TOML on one line.
@@ -97,7 +112,9 @@ fn events(replay: &Replay) -> Vec<(String, String)> {
             }
             Event::Imported { rows } => format!("{} imported", count(rows.len(), "evaluation", "evaluations")),
             event => match (event.remark(), event) {
-                (Some((Topic::Likelihood, value)), _) => format!("likelihood: {value}"),
+                (Some((Topic::Likelihood, value)), _) => {
+                    format!("likelihood: {}", value.get("command").unwrap_or(&value))
+                }
                 (Some((Topic::KnownLogZ, value)), _) => format!("known log Z: {value}"),
                 // The other remarks are for programs.
                 (None, Event::Note { text }) => text.clone(),

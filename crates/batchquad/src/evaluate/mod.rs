@@ -19,6 +19,7 @@ mod command;
 mod guardian;
 #[cfg(unix)]
 mod per_call;
+mod placeholders;
 mod pool;
 #[cfg(unix)]
 mod process;
@@ -40,7 +41,7 @@ pub use command::CommandEvaluator;
 pub use protocol::{Answer, Reply, answer, number, request};
 pub use spec::{CommandSpec, Inherit, Mode};
 pub use text::clean;
-pub use threads::ThreadEvaluator;
+pub use threads::{ScopedEvaluator, ThreadEvaluator};
 
 /// Somebody who evaluates the likelihood, several points at a time.
 ///

@@ -182,6 +182,22 @@ impl Prior {
         Ok(Self { names, blocks })
     }
 
+    /// The parameters in writing.
+    fn parameters(&self) -> Result<Vec<Parameter>> {
+        let mut names = self.names.iter();
+        let of = |block: &Block| match block {
+            Block::Scalar(prior) => {
+                Ok(Parameter::Scalar { name: names.next().cloned().unwrap_or_default(), prior: *prior })
+            }
+            Block::Normal(normal) => {
+                let names = names.by_ref().take(normal.dim()).cloned().collect();
+                Ok(Parameter::Joint { names, prior: Joint::MultivariateNormal(normal.clone()) })
+            }
+            Block::Cube { dim, map } => Parameter::unit_cube(names.by_ref().take(*dim).cloned().collect(), map.clone()),
+        };
+        self.blocks.iter().map(of).collect()
+    }
+
     /// The number of parameters, at least 1.
     #[must_use]
     pub fn dim(&self) -> usize {

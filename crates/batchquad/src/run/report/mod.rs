@@ -12,6 +12,7 @@
 //! # Ok::<(), batchquad::Error>(())
 //! ```
 
+mod conclusion;
 mod evaluation;
 mod summary;
 mod tally;
@@ -21,11 +22,12 @@ mod words;
 use serde::Serialize;
 
 pub use self::{
+    conclusion::{Contender, conclusion},
     evaluation::{Evaluation, EvaluationStatus, evaluations},
     summary::{ByName, Summary},
     tally::Tally,
     trust::Trust,
-    words::{duration, plus_minus, rounded},
+    words::{duration, plus_minus, probability, rounded},
 };
 use crate::{
     belief::estimate::Estimate,
@@ -34,6 +36,7 @@ use crate::{
     journal::{Ledger, Topic},
     run::{
         diagnostics::{Diagnosis, diagnose},
+        drive::no_evidence,
         engine::{Current, Engine, Repairs},
         stop::{Status, Stop},
     },
@@ -204,5 +207,5 @@ fn to_do(engine: &Engine, pending: usize) -> String {
         0 => "more points can be asked".into(),
         n => format!("{n} evaluations are pending"),
     };
-    engine.current().map_or_else(|e| format!("{waits}; {e}"), |_| waits.clone())
+    no_evidence(engine).map_or_else(|| waits.clone(), |why| format!("{waits}; {why}"))
 }

@@ -73,7 +73,8 @@ class Comparison(Table):
         for i in np.argsort(-self["log_z"]):
             factor, sd = self["log_bayes_factor"][i], self["log_bayes_factor_sd"][i]
             evidence = plus_minus(self["log_z"][i], self["log_z_sd"][i])
-            share = probability(self["probability"][i], self["probability_sd"][i])
+            doubtful = self["verdict"][i] == "do-not-trust"
+            share = "unknown" if doubtful else probability(self["probability"][i], self["probability_sd"][i])
             row = [str(self["model"][i]), evidence, plus_minus(factor, sd) if sd > 0 else f"{factor:g}", share]
             rows.append([*row, self["verdict"][i] or "unknown"] if judged else row)
         header = ["model", "log Z", "log Bayes factor", "probability"]

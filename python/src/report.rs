@@ -34,6 +34,7 @@ pub(crate) fn report(engine: &Engine, stop: Option<&Stop>, store: Option<String>
         "facts": report.facts(),
         "findings": report.diagnosis.as_ref().map(|found| &found.findings),
         "names": engine.prior().names(),
+        "labels": report::labels(engine.ledger()),
         "evaluations": evaluations(engine.ledger()),
         "rounds": rounds(engine),
         "settings": engine.settings(),
@@ -79,6 +80,12 @@ pub(crate) fn conclusion(
         models.push(Contender { name, standing, verdict: verdict.map(read).transpose()? });
     }
     Ok(report::conclusion(&models))
+}
+
+/// The program `batchquad`, given the words of its command line; its exit code.
+#[pyfunction]
+pub(crate) fn program(py: Python<'_>, words: Vec<std::ffi::OsString>) -> u8 {
+    py.detach(|| batchquad_cli::program(words))
 }
 
 /// Seconds in the unit a person would use.

@@ -22,6 +22,8 @@ use crate::{
 #[derive(Debug)]
 pub struct Problem {
     pub parameters: Parameters,
+    /// What plots and reports call them, where the file says so.
+    pub labels: Vec<(String, String)>,
     pub prior: Prior,
     /// Absent in problems that are evaluated by hand.
     pub likelihood: Option<CommandSpec>,
@@ -56,10 +58,13 @@ impl Problem {
         if let Some(key) = table.keys().find(|key| !SECTIONS.contains(&key.as_str())) {
             return Err(BadInput(unknown_word("", "section or key", key, &SECTIONS)));
         }
+        let labels;
         let parameters = match table.get("parameter") {
             Some(Value::Array(list)) if !list.is_empty() => {
                 let read = |(i, value)| parameter(&format!("parameter[{i}]"), value);
-                let list = list.iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
+                let (list, all): (Vec<Parameter>, Vec<Labels>) =
+                    list.iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+                labels = all.concat();
                 let parameters = Parameters::new(list);
                 parameters
                     .and_then(|parameters| parameters.require_free_names().map(|()| parameters))
@@ -82,7 +87,7 @@ impl Problem {
         let Run { settings, seed, workers, known_log_z } = Run::read(table.get("run"))?;
         let settings = Settings { on_failure, ..settings };
         settings.validate().map_err(|e| within("run", e))?;
-        Ok(Self { parameters, prior, likelihood, written, settings, seed, workers, known_log_z })
+        Ok(Self { parameters, labels, prior, likelihood, written, settings, seed, workers, known_log_z })
     }
 
     /// What was given on the command line wins.
@@ -124,13 +129,18 @@ pub fn default_store(problem: &Path) -> PathBuf {
     problem.with_extension(STORE_EXTENSION)
 }
 
-/// One `[[parameter]]`.
-fn parameter(at: &str, value: &Value) -> Result<Parameter, BadInput> {
+/// What parameters are called in plots and reports, by name.
+type Labels = Vec<(String, String)>;
+
+/// One `[[parameter]]`, with its labels.
+fn parameter(at: &str, value: &Value) -> Result<(Parameter, Labels), BadInput> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Raw {
         name: Option<String>,
         names: Option<Vec<String>>,
+        label: Option<String>,
+        labels: Option<Vec<String>>,
         prior: Option<Value>,
     }
     let raw: Raw = read(at, value, &[])?;
@@ -149,7 +159,11 @@ fn parameter(at: &str, value: &Value) -> Result<Parameter, BadInput> {
         ))),
         (Some(name), None) => {
             name_of(format!("{at}.name"), &name)?;
-            Ok(Parameter::Scalar { name, prior: read(&at_prior, &prior, &[JOINT])? })
+            if raw.labels.is_some() {
+                return Err(BadInput(format!("{at}.labels: expected label = \"…\" for a single parameter")));
+            }
+            let labels = raw.label.into_iter().map(|label| (name.clone(), label)).collect();
+            Ok((Parameter::Scalar { name, prior: read(&at_prior, &prior, &[JOINT])? }, labels))
         }
         (None, Some(names)) => {
             for (i, name) in names.iter().enumerate() {
@@ -160,7 +174,14 @@ fn parameter(at: &str, value: &Value) -> Result<Parameter, BadInput> {
                 let (n, d) = (names.len(), normal.mean().len());
                 return Err(BadInput(format!("{at}.names has {n} names, expected {d}, one for each element of mean")));
             }
-            Ok(Parameter::Joint { names, prior: Joint::MultivariateNormal(normal) })
+            if raw.label.is_some() || raw.labels.as_ref().is_some_and(|labels| labels.len() != names.len()) {
+                return Err(BadInput(format!(
+                    "{at}: expected labels = [\"…\", …], one for each of the {} names",
+                    names.len()
+                )));
+            }
+            let labels = names.iter().cloned().zip(raw.labels.into_iter().flatten()).collect();
+            Ok((Parameter::Joint { names, prior: Joint::MultivariateNormal(normal) }, labels))
         }
         (None, None) => Err(BadInput(format!("{at}: the key `name` is missing"))),
         (Some(_), Some(_)) => Err(BadInput(format!("{at}: found both name and names, expected one of them"))),

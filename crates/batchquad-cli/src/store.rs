@@ -1,6 +1,6 @@
 //! Stores as the commands use them.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Result;
 use batchquad::{
@@ -41,6 +41,10 @@ pub fn resume(dir: &Path, problem: &Problem) -> Result<Session> {
 fn remember(session: &mut Session, problem: &Problem) -> Result<()> {
     if let Some(value) = problem.known_log_z {
         session.remark(Topic::KnownLogZ, &value)?;
+    }
+    if !problem.labels.is_empty() {
+        let labels: BTreeMap<&String, &String> = problem.labels.iter().map(|(name, label)| (name, label)).collect();
+        session.remark(Topic::Labels, &labels)?;
     }
     if let Some(spec) = &problem.likelihood {
         let mut how = problem.written.clone();

@@ -41,9 +41,10 @@ fn named(word: &str) -> (String, PathBuf) {
     }
 }
 
-pub fn compare(words: &[String], json: bool, html: Option<&Path>) -> Result<Exit> {
+pub fn compare(words: &[String], json: bool, html: Option<&Path>, strict: bool) -> Result<Exit> {
     let (names, stores): (Vec<String>, Vec<PathBuf>) = words.iter().map(|word| named(word)).unzip();
-    if let Some(name) = names.iter().enumerate().find_map(|(i, name)| names[..i].contains(name).then_some(name)) {
+    let twice = |(i, name): (usize, &String)| (names[..i].contains(name) && words[i] != *name).then(|| name.clone());
+    if let Some(name) = names.iter().enumerate().find_map(twice) {
         return Err(BadInput(format!("two models are called {name:?}, expected a name for each: name=store")).into());
     }
     let (mut engines, mut evidences, mut trusts) = (Vec::new(), Vec::new(), Vec::new());
@@ -71,6 +72,11 @@ pub fn compare(words: &[String], json: bool, html: Option<&Path>) -> Result<Exit
             trust,
         })
         .collect();
+    let exit = if strict && models.iter().any(|m| m.trust.verdict == Level::DoNotTrust) {
+        Exit::NotTrusted
+    } else {
+        Exit::Done
+    };
     if let Some(file) = html {
         let compared: Vec<page::Compared<'_>> = models
             .iter()
@@ -88,7 +94,7 @@ pub fn compare(words: &[String], json: bool, html: Option<&Path>) -> Result<Exit
         if file.as_os_str() != "-" {
             note(&format!("wrote {}", file.display()));
         }
-        return Ok(Exit::Done);
+        return Ok(exit);
     }
     let contenders: Vec<Contender<'_>> = models
         .iter()
@@ -97,7 +103,7 @@ pub fn compare(words: &[String], json: bool, html: Option<&Path>) -> Result<Exit
     let said = conclusion(&contenders);
     if json {
         print_json(&serde_json::json!({ "conclusion": said, "models": models }))?;
-        return Ok(Exit::Done);
+        return Ok(exit);
     }
     let mut rows: Vec<Vec<String>> =
         vec![["model", "log Z", "log Bayes factor", "probability", "verdict"].map(String::from).to_vec()];
@@ -112,7 +118,10 @@ pub fn compare(words: &[String], json: bool, html: Option<&Path>) -> Result<Exit
             model.name.clone(),
             plus_minus(model.log_z, model.log_z_sd),
             factor,
-            probability(p, probability_sd),
+            match model.trust.verdict {
+                Level::DoNotTrust => "unknown".into(),
+                _ => probability(p, probability_sd),
+            },
             model.trust.verdict.as_str().into(),
         ]);
     }
@@ -122,5 +131,5 @@ pub fn compare(words: &[String], json: bool, html: Option<&Path>) -> Result<Exit
     }
     print(&format!("{said}."))?;
     print("Bayes factors are against the best model; probabilities are for equal prior odds.")?;
-    Ok(Exit::Done)
+    Ok(exit)
 }

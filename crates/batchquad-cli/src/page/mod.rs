@@ -39,12 +39,22 @@ const TEMPLATES: [(&str, &str); 4] = [
 #[derive(Debug, Serialize)]
 struct Drawn {
     svg: Value,
+    /// The same for a screen as narrow as that of a telephone.
+    narrow: Option<Value>,
     caption: String,
 }
 
+/// The width of a figure on a narrow screen.
+const NARROW: f64 = 360.0;
+
 impl Drawn {
     fn new(id: &str, figure: &Figure, caption: impl Into<String>) -> Self {
-        Self { svg: Value::from_safe_string(figure.inline(id)), caption: caption.into() }
+        Self { svg: Value::from_safe_string(figure.inline(id)), narrow: None, caption: caption.into() }
+    }
+
+    fn with_narrow(mut self, id: &str, figure: &Figure) -> Self {
+        self.narrow = Some(Value::from_safe_string(figure.inline(&format!("{id}-narrow"))));
+        self
     }
 }
 

@@ -8,13 +8,14 @@ use batchquad::{
     evaluate::clean,
     infer::{Curve, Marginal, Method, Posterior, Surface},
     prior::Parameters,
+    run::report::labels,
 };
 use batchquad_plot::{Axis, Band, Chart, Density, Figure, Line, Marker, Points, Rule, compact};
 use serde::Serialize;
 
 use super::{
     Drawn,
-    words::{count, rounded},
+    words::{count, label, rounded},
 };
 
 /// Points of a marginal's curve.
@@ -59,9 +60,10 @@ struct Shown {
 /// The posterior under the current belief.
 pub fn section(engine: &Engine) -> Result<Section> {
     let posterior = engine.posterior()?;
+    let labels = labels(engine.ledger());
     let shown = |marginal: Marginal| -> Result<Shown> {
         Ok(Shown {
-            name: clean(marginal.name()),
+            name: label(&labels, marginal.name()),
             curve: marginal.curve(CURVE)?,
             highest: marginal.highest_density(MASS)?,
             marginal,

@@ -5,7 +5,7 @@ use batchquad::{
     evaluate::clean,
     journal::{Event, FORMAT, Replay, Topic},
     prior::{Parameter, Parameters},
-    run::report::known_log_z,
+    run::report::{known_log_z, labels},
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -55,12 +55,19 @@ pub fn repeat(engine: &Engine, replay: &Replay) -> anyhow::Result<Repeat> {
 fn problem_file(engine: &Engine) -> anyhow::Result<String> {
     let ledger = engine.ledger();
     let mut text = String::new();
+    let labels = labels(ledger);
     for parameter in Parameters::from_problem(ledger.header().problem())?.iter() {
         let (key, prior) = match parameter {
             Parameter::Scalar { name, prior } => (format!("name = {}", toml(&name.as_str().into())?), json!(prior)),
             Parameter::Joint { names, prior } => (format!("names = {}", toml(&names.as_slice().into())?), json!(prior)),
         };
-        text.push_str(&format!("[[parameter]]\n{key}\nprior = {}\n\n", toml(&prior)?));
+        let own: Vec<Option<&String>> = parameter.names().iter().map(|name| labels.get(name)).collect();
+        let label = match (parameter, own.iter().copied().collect::<Option<Vec<_>>>()) {
+            (Parameter::Scalar { .. }, Some(own)) => format!("label = {}\n", toml(&json!(own[0]))?),
+            (Parameter::Joint { .. }, Some(own)) => format!("labels = {}\n", toml(&json!(own))?),
+            _ => String::new(),
+        };
+        text.push_str(&format!("[[parameter]]\n{key}\n{label}prior = {}\n\n", toml(&prior)?));
     }
     let settings = engine.settings().to_map()?;
     let how = evaluated_by(ledger).unwrap_or_default();

@@ -15,7 +15,7 @@ pub enum Applied {
     Counted,
     /// It was known already: nothing changes and there is no need to record it.
     Repeated,
-    /// A value for a job that had failed: it counts from now on.
+    /// A value for a job that had failed, or an answer that takes the place of a wrong one: it counts from now on.
     Replaced,
     /// A different value for a job that has one: kept and flagged, the first value counts.
     Conflict,
@@ -45,6 +45,8 @@ pub struct Entry {
     pub failures: Vec<Failure>,
     /// Answers with another value than the one that counts, in order of arrival.
     pub conflicts: Vec<Told>,
+    /// Answers that counted until another one took their place, in order of arrival.
+    pub replaced: Vec<Told>,
     /// The highest number of an attempt that has ended.
     pub attempts: u32,
     /// How many leases have expired.
@@ -53,7 +55,8 @@ pub struct Entry {
 
 impl Entry {
     fn new(job: Job) -> Self {
-        Self { job, answer: None, failures: Vec::new(), conflicts: Vec::new(), attempts: 0, expired: 0 }
+        let (failures, conflicts, replaced) = (Vec::new(), Vec::new(), Vec::new());
+        Self { job, answer: None, failures, conflicts, replaced, attempts: 0, expired: 0 }
     }
 
     /// Whether it has no answer yet.
@@ -89,6 +92,21 @@ impl Entry {
                 if known { Applied::Repeated } else { Applied::Kept }
             }
         }
+    }
+
+    fn judge_replacement(&self, told: &Told) -> Applied {
+        match &self.answer {
+            None => Applied::Counted,
+            Some(answer) if answer.outcome == told.outcome => Applied::Repeated,
+            Some(_) => Applied::Replaced,
+        }
+    }
+
+    /// Puts an answer in the place of the one that counts. What it was told before and contradicts it no more is no conflict.
+    fn replace(&mut self, told: &Told) {
+        self.replaced.extend(self.answer.replace(told.clone()));
+        self.conflicts.retain(|conflict| conflict.outcome != told.outcome);
+        self.attempts = self.attempts.max(told.attempt);
     }
 
     fn apply(&mut self, told: &Told) -> Applied {
@@ -155,7 +173,7 @@ impl Ledger {
     /// not increase. The ledger is as it was.
     pub fn judge(&self, event: &Event) -> Result<Applied> {
         match event {
-            Event::Told(told) => {
+            Event::Told(told) | Event::Replaced(told) => {
                 let entry = self.entry(told.id)?;
                 if let Outcome::Value(value) = told.outcome
                     && (value.is_nan() || value == f64::INFINITY)
@@ -164,7 +182,10 @@ impl Ledger {
                     return Err(Error::NonFiniteValue { index, point: entry.job.theta.clone(), value });
                 }
                 event.validate()?;
-                Ok(entry.judge(told))
+                Ok(match event {
+                    Event::Replaced(_) => entry.judge_replacement(told),
+                    _ => entry.judge(told),
+                })
             }
             Event::Asked(asked) => {
                 event.validate()?;
@@ -223,6 +244,7 @@ impl Ledger {
             Event::Told(told) => {
                 self.entry_mut(told.id)?.apply(told);
             }
+            Event::Replaced(told) => self.entry_mut(told.id)?.replace(told),
             Event::Asked(asked) => {
                 self.entries.extend(asked.jobs.iter().map(|job| (job.id, Entry::new(job.clone()))));
                 self.batches.push(asked.clone());
@@ -288,6 +310,11 @@ impl Ledger {
     /// The jobs for which different values were told, by increasing id.
     pub fn conflicts(&self) -> impl Iterator<Item = &Entry> {
         self.entries().filter(|entry| !entry.conflicts.is_empty())
+    }
+
+    /// The jobs whose answer took the place of another, by increasing id.
+    pub fn replaced(&self) -> impl Iterator<Item = &Entry> {
+        self.entries().filter(|entry| !entry.replaced.is_empty())
     }
 
     /// The evaluations made elsewhere, in order; a row that was imported twice is there once.

@@ -270,7 +270,7 @@ impl Settings {
             return Err(Error::invalid(
                 "noise_sd",
                 sd,
-                format!("none with surrogate {model:?}, which knows no noise; \"log\" does"),
+                format!("none with surrogate = {}, which knows no noise; \"log\" does", serde_json::json!(model)),
             ));
         }
         require_positive("penalisation.slope", self.penalisation.slope)?;

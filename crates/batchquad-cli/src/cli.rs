@@ -76,8 +76,14 @@ pub enum Command {
         #[arg(value_hint = ValueHint::DirPath)]
         store: PathBuf,
         /// Print one frame and end; also what happens where there is no terminal
-        #[arg(long)]
+        #[arg(long, conflicts_with = "html")]
         once: bool,
+        /// Serve a page that follows the run, to this machine alone, and print its address
+        #[arg(long)]
+        html: bool,
+        /// Show that page in the browser
+        #[arg(long, requires = "html")]
+        open: bool,
     },
     /// Work out log Z and the posterior from the evaluations in a store
     Result(ResultArgs),

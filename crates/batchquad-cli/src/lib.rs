@@ -17,6 +17,7 @@ mod progress;
 mod reading;
 mod report;
 mod screen;
+mod serve;
 mod signals;
 mod store;
 mod view;

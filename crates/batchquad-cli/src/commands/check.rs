@@ -6,7 +6,6 @@ use anyhow::Result;
 use batchquad::{
     evaluate::{CommandEvaluator, Evaluator, Mode},
     numeric::job_seed,
-    run::initial_size,
     types::{Job, JobId, Outcome},
 };
 
@@ -25,8 +24,7 @@ pub fn check(path: &Path) -> Result<Exit> {
     rows.extend(
         problem.parameters.describe().into_iter().map(|(names, prior)| ("parameter", format!("{names} ~ {prior}"))),
     );
-    let initial =
-        settings.initial_size.unwrap_or_else(|| initial_size(problem.prior.dim())).min(settings.max_evaluations);
+    let initial = settings.design_size(problem.prior.dim()).min(settings.max_evaluations);
     let mode = if spec.mode == Mode::Server { "server" } else { "one process a call" };
     rows.extend([
         ("command", format!("{:?} ({mode})", spec.command)),

@@ -14,7 +14,7 @@ use batchquad_plot::{Axis, Band, Chart, Density, Figure, Line, Marker, Points, R
 use serde::Serialize;
 
 use super::{
-    Drawn,
+    Drawn, NARROW,
     words::{count, label, rounded},
 };
 
@@ -150,10 +150,12 @@ fn marginals(shown: &[Shown]) -> Drawn {
         _ => 3,
     };
     let label = format!("Marginal posterior densities of {}", count(shown.len(), "parameter", "parameters"));
+    let charts: Vec<Chart> = charts.collect();
+    let narrow = Figure::column(label.clone(), charts.clone()).width(NARROW).panel_height(130.0).one_legend();
     let figure = Figure::wrapped(label, columns, charts).width(if columns == 1 { 560.0 } else { 920.0 });
     let caption =
         "Posterior density of each parameter with its 95 % highest-density interval, its mean, and the prior behind.";
-    Drawn::new("marginals", &figure.panel_height(150.0).one_legend(), caption)
+    Drawn::new("marginals", &figure.panel_height(150.0).one_legend(), caption).with_narrow("marginals", &narrow)
 }
 
 /// The joint densities of pairs with the nodes on them; none for a single parameter.

@@ -66,6 +66,8 @@ fn in_plain_text(label: &str) -> String {
             text.push_str(&rest[..at]);
             let word: String = rest[at + 1..].chars().take_while(char::is_ascii_alphabetic).collect();
             rest = &rest[at + 1 + word.len()..];
+            // TeX ends a command at the first blank and drops it.
+            rest = if word.is_empty() { rest } else { rest.trim_start() };
             match GREEK.iter().find(|(name, _)| *name == word) {
                 Some((_, letter)) => text.push(*letter),
                 // \mathrm, \rm, \, and their like say how, not what.
@@ -152,7 +154,7 @@ mod tests {
     #[test]
     fn evidences_far_below_the_smallest_double_are_written() {
         assert_eq!(exponential(0.0, 0.1), "1");
-        assert_eq!(exponential(-14.019_41, 0.01), "8.156×10⁻⁷");
+        assert_eq!(exponential(-14.019_41, 0.01), "8.155×10⁻⁷");
         // ± 0.041 %.
         assert_eq!(exponential(4137.26_f64.ln(), 0.000_41), "4137.3");
         // e^-1000000 = 10^-434294.48…; 10^0.518 = 3.30.

@@ -58,7 +58,7 @@ pub fn check(path: &Path) -> Result<Exit> {
         }
     };
     evaluator.shutdown();
-    let point: Vec<String> = problem.prior.names().iter().zip(&theta).map(|(n, v)| format!("{n} = {v}")).collect();
+    let point: Vec<String> = problem.prior.names().iter().zip(&theta).map(|(n, v)| format!("{n} = {v:?}")).collect();
     if !finished.stderr_tail.is_empty() {
         note(&format!("standard error of the command: {}", finished.stderr_tail));
     }
@@ -67,7 +67,7 @@ pub fn check(path: &Path) -> Result<Exit> {
             let took = duration(finished.seconds);
             print(&facts(&[(
                 "evaluated",
-                format!("log-likelihood {value} at the prior median ({}), in {took}", point.join(", ")),
+                format!("log-likelihood {value:?} at the prior median ({}), in {took}", point.join(", ")),
             )]))?;
             Ok(Exit::Done)
         }

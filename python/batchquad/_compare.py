@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ._batchquad import average as _average
+from ._batchquad import clean, probability
 from ._batchquad import compare as _compare
 from ._batchquad import conclusion as _conclusion
-from ._batchquad import clean, probability
 from ._errors import InvalidInput
 from ._result import _DRAWS, Expectation, Predicted, Result
 from ._table import Table

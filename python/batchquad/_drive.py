@@ -119,7 +119,9 @@ class Driver:
             given_up = answer.final or (self._ending is not None and self._ending[0] == "failed")
             if kind in _INFRASTRUCTURE and tried < self._retries and not given_up:
                 session.retry(task.id, task.attempt, kind, message)
-                _LOG.warning("evaluation %d is tried again after attempt %d (%s): %s", task.id, task.attempt, kind, clean(message))
+                _LOG.warning(
+                    "evaluation %d is tried again after attempt %d (%s): %s", task.id, task.attempt, kind, clean(message)
+                )
                 self._evaluator.start(Task(task.id, task.theta, task.attempt + 1))
                 return
             session.fail(task.id, kind, message, task.attempt, answer.seconds, answer.worker)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -91,7 +92,9 @@ def plot_corner(
     return figure
 
 
-def _overlay(grid: list[list[Any]], chosen: Sequence[str], other: Result, colour: str, ranges: dict[str, tuple[float, float]]) -> None:
+def _overlay(
+    grid: list[list[Any]], chosen: Sequence[str], other: Result, colour: str, ranges: dict[str, tuple[float, float]]
+) -> None:
     """Another run over a corner plot, of the parameters that it has."""
     belief = other._known()
     for row, second in enumerate(chosen):
@@ -232,11 +235,10 @@ def _show_once(figure: Figure) -> None:
     import matplotlib.pyplot as plt
 
     def show() -> None:
-        if not plt.fignum_exists(figure.number):  # type: ignore[attr-defined]
-            from IPython.display import display
-
+        if not plt.fignum_exists(figure.number):
+            ipython: Any = importlib.import_module("IPython.display")
             del figure._ipython_display_  # type: ignore[attr-defined]
-            display(figure)
+            ipython.display(figure)
             _show_once(figure)
 
     figure._ipython_display_ = show  # type: ignore[attr-defined]

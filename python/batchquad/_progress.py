@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import time
 from collections.abc import Callable
@@ -102,11 +103,10 @@ class Display:
 
     def _display(self, text: str) -> None:
         """In a notebook, one line of output that changes: standard error would be a block with a line for every update."""
-        from IPython.display import display
-
         shown = {"text/plain": text}
         if self._handle is None:
-            self._handle = display(shown, raw=True, display_id=True)
+            ipython: Any = importlib.import_module("IPython.display")
+            self._handle = ipython.display(shown, raw=True, display_id=True)
         else:
             self._handle.update(shown, raw=True)
 

@@ -264,7 +264,9 @@ class Result:
                 blobs[str(id)] = json.loads(json.dumps(blob, default=_plain))
             except (TypeError, ValueError, RecursionError):
                 warnings.warn(f"what evaluation {id} returned beside its value is no JSON: it is not saved", stacklevel=2)
-        text = json.dumps({"batchquad": _FORMAT, "found": self._found, "blobs": blobs, "journal": (self._journal or b"").decode()})
+        text = json.dumps(
+            {"batchquad": _FORMAT, "found": self._found, "blobs": blobs, "journal": (self._journal or b"").decode()}
+        )
         write_whole(path, text)
 
     @classmethod
@@ -275,8 +277,12 @@ class Result:
                 kept = json.load(file)
             found, blobs, journal = kept["found"], kept["blobs"], kept["journal"].encode()
             if kept["batchquad"] != _FORMAT:
-                raise InvalidInput(f"{os.fspath(path)} has format {kept['batchquad']!r}, expected {_FORMAT}: a later release wrote it")
-            return cls(found, None, {int(id): blob for id, blob in blobs.items()}, journal, None if prior is None else as_prior(prior))
+                raise InvalidInput(
+                    f"{os.fspath(path)} has format {kept['batchquad']!r}, expected {_FORMAT}: a later release wrote it"
+                )
+            return cls(
+                found, None, {int(id): blob for id, blob in blobs.items()}, journal, None if prior is None else as_prior(prior)
+            )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             if isinstance(error, InvalidInput):
                 raise
@@ -309,7 +315,9 @@ class Result:
             study.label(labels)
         return study
 
-    def report(self, path: str | os.PathLike[str] | None = None, *, name: str | None = None, known_log_z: float | None = None) -> str:
+    def report(
+        self, path: str | os.PathLike[str] | None = None, *, name: str | None = None, known_log_z: float | None = None
+    ) -> str:
         """The program's report: one page of HTML that stands alone, with figures, diagnostics and all evaluations.
 
         Args:

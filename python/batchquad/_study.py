@@ -227,7 +227,13 @@ class Study:
             names = self.names if pass_dict else None
             executor = with_jobs(executor, n_jobs, timeout)
             who = evaluator(
-                executor, log_likelihood, names, vectorized=vectorized, timeout=timeout, workers=workers, batch=self.settings["batch"]
+                executor,
+                log_likelihood,
+                names,
+                vectorized=vectorized,
+                timeout=timeout,
+                workers=workers,
+                batch=self.settings["batch"],
             )
             driver = Driver(self._session, who, whole("retries", retries), Display(progress), self._blobs)
             return self._result(driver.run())

@@ -186,7 +186,10 @@ def test_labels_truths_and_another_run_in_the_corner(tmp_path):
     axes = figure.axes
     assert [ax.get_xlabel() for ax in axes[-2:]] == list(labels.values())
     # The truth is far outside the posterior: the frame has it.
-    assert axes[0].get_xlim()[1] > 3.0 and [text.get_text() for text in figure.legends[0].get_texts()] == ["two parameters", "one parameter"]
+    assert axes[0].get_xlim()[1] > 3.0 and [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "two parameters",
+        "one parameter",
+    ]
     assert first.plot_corner(labels={"y": "y'"}).axes[-1].get_xlabel() == "y'"
     for wrong in [{"z": 1.0}, [1.0]]:
         with pytest.raises(InvalidInput, match="truth"):
@@ -296,7 +299,7 @@ def test_the_program_comes_with_the_package(tmp_path):
     assert subprocess.run([script, "--version"], capture_output=True, text=True).stdout == shown.stdout
     (tmp_path / "problem.toml").write_text(
         '[[parameter]]\nname = "x"\nprior = { normal = { mean = 0, sd = 1 } }\n'
-        f"[likelihood]\ncommand = [{json.dumps(sys.executable)}, \"-c\", \"import sys; print(-float(sys.argv[1])**2)\", \"{{x}}\"]\n"
+        f'[likelihood]\ncommand = [{json.dumps(sys.executable)}, "-c", "import sys; print(-float(sys.argv[1])**2)", "{{x}}"]\n'
         "[run]\nmax_evaluations = 12\n"
     )
     ran = program("run", "problem.toml", "-q", "--json", cwd=tmp_path)
@@ -314,7 +317,11 @@ def test_the_program_in_python_is_interrupted_as_elsewhere(tmp_path):
         '[likelihood]\nshell = true\ncommand = ["echo on >> began; sleep 5; echo 0"]\n'
     )
     process = subprocess.Popen(
-        [sys.executable, "-m", "batchquad", "run", "problem.toml"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "batchquad", "run", "problem.toml"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     until = time.monotonic() + 60
     while not (tmp_path / "began").exists() and time.monotonic() < until:

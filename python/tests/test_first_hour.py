@@ -330,3 +330,23 @@ def test_the_program_in_python_is_interrupted_as_elsewhere(tmp_path):
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130 and "Traceback" not in errors, errors
     assert "Resume with\n  batchquad run problem.toml" in errors
+
+
+@pytest.mark.skipif(os.name == "nt", reason="terminals")
+def test_init_asks_on_a_terminal(tmp_path):
+    import pty
+
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-m", "batchquad", "init", "model"], stdin=theirs, stdout=theirs, stderr=theirs, cwd=tmp_path)
+    os.close(theirs)
+    os.write(ours, b"k\nunifrm(0, 1)\nuniform(0, 10)\n2k\n\npyhton\npython\n")
+    said = b""
+    while process.poll() is None or not said.endswith(b"in its place.\r\n"):
+        try:
+            said += os.read(ours, 4096)
+        except OSError:  # nobody writes any more
+            break
+    assert process.wait(60) == 0, said
+    assert b"did you mean `uniform`?" in said and b"begins with a letter" in said and b"did you mean `python`?" in said
+    checked = program("check", "model/problem.toml", cwd=tmp_path)
+    assert "k ~ uniform(low 0.0, high 10.0)" in checked.stdout and "log-likelihood 0.0" in checked.stdout, checked

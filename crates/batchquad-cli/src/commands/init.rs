@@ -14,6 +14,7 @@ use crate::{
     cli::{InitArgs, Language},
     exit::{BadInput, Exit},
     output::{note, print},
+    problem::Problem,
     reading::unknown_word,
 };
 
@@ -69,6 +70,8 @@ pub fn init(args: &InitArgs) -> Result<Exit> {
     if let Some((there, _)) = files.iter().find(|(path, _)| path.exists()) {
         return Err(BadInput(format!("{} is there already, expected a directory without it", there.display())).into());
     }
+    // What is written is what `run` accepts.
+    Problem::parse(&files[0].1, dir)?;
     fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     for (path, text) in &files {
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
@@ -238,7 +241,7 @@ impl Stub {
             widths.push(format!("{:?}", rounded(0.25 * (at(1.0)? - at(-1.0)?))));
         }
         let (centres, widths, n) = (centres.join(", "), widths.join(", "), names.len());
-        let list = names.join(" ");
+        let list = names.join(", ");
         let (file, program, text, build): (_, &[&str], String, Option<&'static [&'static str]>) = match language {
             Language::Python => (
                 "likelihood.py",

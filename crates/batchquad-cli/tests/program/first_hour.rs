@@ -79,7 +79,7 @@ fn what_was_told_by_mistake_can_be_replaced() {
     // An answer can be taken back altogether, and given again.
     place.run_with_input(&["tell", "wrong", "--replace"], "{\"id\": 3, \"failed\": \"the wrong file\"}\n", 0);
     assert_eq!(place.run(&["result", "wrong", "--json"], 0).json()["failures"], 1);
-    place.run_with_input(&["tell", "wrong"], &correction, 0);
+    place.run_with_input(&["tell", "wrong", "--replace"], &correction, 0);
     assert_eq!(place.run(&["result", "wrong", "--json"], 0).json()["log_z"], good["log_z"]);
     // Another one for a job that nobody asked is refused.
     place.run_with_input(&["tell", "wrong", "--replace"], "{\"id\": 99, \"log_likelihood\": 1}\n", 2);

@@ -75,6 +75,10 @@ impl Entry {
     }
 
     fn judge(&self, told: &Told) -> Applied {
+        // What was taken back does not count because somebody says it again.
+        if self.replaced.iter().any(|old| old.outcome == told.outcome) {
+            return Applied::Repeated;
+        }
         match (self.answer.as_ref().map(|answer| &answer.outcome), &told.outcome) {
             (None, _) => Applied::Counted,
             (Some(Outcome::Value(first)), Outcome::Value(value)) if first == value => Applied::Repeated,

@@ -17,7 +17,7 @@
 //! | integrate a function whose values are known | [`belief`] |
 //! | numerics | [`numeric`] |
 //!
-//! The formulas are in `MATH.md`, the reasons in `DESIGN.md`.
+//! The formulas are in [`math`], which is `MATH.md` of the repository, the reasons in `DESIGN.md`.
 //!
 //! ```
 //! use batchquad::{Config, Prior, integrate, prior::Distribution};
@@ -52,3 +52,9 @@ pub use run::{Config, Engine, Integral, Integration, Settings, integrate};
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+// For readers only: it is no part of the library.
+#[cfg(all(doc, not(doctest)))]
+#[allow(rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags, rustdoc::invalid_rust_codeblocks)]
+#[doc = include_str!("../../../MATH.md")]
+pub mod math {}

@@ -1,4 +1,4 @@
-//! The belief about the evidence: `MATH.md` §3.
+//! The belief about the evidence: [`MATH.md` §3](crate::math).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! The user's prior and its map to latent coordinates `u ~ N(0, I)`: `MATH.md` §10.
+//! The user's prior and its map to latent coordinates `u ~ N(0, I)`: [`MATH.md` §10](crate::math).
 //!
 //! Each one-dimensional family goes through its quantile function, `θ = F⁻¹(Φ(u))`, a multivariate normal through an affine map.
 //! Probabilities are handled as the logarithms of *both* tails, so that a small tail is never the rounded complement of a large one. (For

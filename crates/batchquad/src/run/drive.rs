@@ -322,7 +322,7 @@ impl Default for Config {
     }
 }
 
-/// The outcome of [`integrate`].
+/// The outcome of [`integrate`](crate::integrate).
 #[derive(Debug)]
 pub struct Integral {
     /// The belief about the evidence.

@@ -56,7 +56,7 @@ pub enum KernelChoice {
     Ard,
 }
 
-/// What the likelihood is integrated against. `MATH.md` §6.
+/// What the likelihood is integrated against. [`MATH.md` §6](crate::math).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reference {

@@ -37,12 +37,12 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     (
         "[\"./likelihood\"]",
         "[\"./likelihood\", \"{X}\"]",
-        &["likelihood.", "\"{X}\"", "one of {x}, {y}, {in}", "not {X}"],
+        &["likelihood.command is \"{X}\"", "one of {x}, {y}, {in}", "not {X}"],
     ),
     (
         "[\"./likelihood\"]",
         "[\"./likelihood\", \"{x:.3f}\"]",
-        &["likelihood.", "{x} instead of {x:.3f}", "full precision"],
+        &["likelihood.command", "{x} instead of {x:.3f}", "full precision"],
     ),
     (
         "command = [\"./likelihood\"]",

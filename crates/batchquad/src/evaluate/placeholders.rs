@@ -97,7 +97,7 @@ impl<'a> Slot<'a> {
     }
 
     fn piece(&self, argument: &str, names: &[String]) -> Result<Piece> {
-        let refuse = |expected: String| Err(Error::invalid("argument of command", argument, expected));
+        let refuse = |expected: String| Err(Error::invalid("command", argument, expected));
         let own = OWN.iter().find(|(own, _)| *own == self.name).map(|(_, piece)| piece);
         let parameter = names.iter().position(|name| name == self.name);
         match (own, parameter) {

@@ -195,7 +195,7 @@ impl CommandSpec {
             return refuse("command", &self.command, "a single script, because shell = true");
         }
         if let Some(argument) = self.command.iter().find(|argument| argument.contains('\0')) {
-            return refuse("argument of command", argument, "text without NUL characters");
+            return refuse("command", argument, "text without NUL characters");
         }
         if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
             return refuse("timeout", &0.0, "a number of seconds > 0");

@@ -206,6 +206,8 @@ def test_evaluations_far_below_the_best_are_marked_and_logarithmic_axes_are(tmp_
     figure = found.plot_evaluations()
     assert figure.axes[0].get_xscale() == "log" and figure.axes[-2].get_xscale() == "linear"
     assert "below the best" in figure.get_suptitle()
+    near_zero = integrate(lambda t: -t[0], {"s": batchquad.HalfNormal(1)}, max_evaluations=24)
+    assert near_zero.plot_evaluations().axes[0].get_xscale() == "linear"
 
 
 def test_a_figure_is_shown_once_in_a_notebook():

@@ -68,6 +68,7 @@ class Driver:
                     for task, answer in self._evaluator.wait(_PATIENCE):
                         self._record(task, answer)
                 elif self._ending is not None and not resumed:
+                    self._display.update(self._session, 0, last=True)
                     ended = self._session.honest(*self._ending)
                     _LOG.info("the run has ended: %s, %s", *ended)
                     return ended

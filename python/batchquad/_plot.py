@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ._result import Result
+    from ._table import Table
 
 _INK, _BAND, _PALE, _BAD, _TRUTH, _LOW = "#1f4e79", "#9dc3e6", "#b0b0b0", "#c00000", "#444444", "#440154"
 
@@ -184,11 +185,11 @@ def plot_evaluations(
             points = axes.scatter(x[shown], y[shown], c=height[shown], s=14, cmap="viridis", linewidths=0)
             # What lies lower is drawn at the floor, and looks like it.
             axes.scatter(x[low], y[low], marker="v", s=16, facecolors="none", edgecolors=_LOW, linewidths=0.8)
-            if _is_logarithmic(x):
+            if _is_logarithmic(table, first):
                 axes.set_xscale("log")
             if row == column:
                 axes.yaxis.tick_right()
-            elif _is_logarithmic(table[second]):
+            elif _is_logarithmic(table, second):
                 axes.set_yscale("log")
     if points is not None and finite.any():
         bar = figure.colorbar(points, ax=[axes for line in grid for axes in line if axes is not None], shrink=0.6, pad=0.1)
@@ -204,9 +205,13 @@ def plot_evaluations(
     return figure
 
 
-def _is_logarithmic(values: np.ndarray) -> bool:
-    """Whether values spread over orders of magnitude, as those under a log-uniform prior do."""
-    return bool(values.size) and bool(np.min(values) > 0.0) and bool(np.max(values) > 100.0 * np.min(values))
+def _is_logarithmic(table: Table, name: str) -> bool:
+    """Whether the prior spreads over orders of magnitude on both sides of its middle, as a log-uniform one does, and not only towards zero."""
+    first = table[name][table["batch"] == 0]
+    if first.size < 3 or np.min(table[name]) <= 0.0:
+        return False
+    middle = float(np.median(first))
+    return bool(np.max(first) > 5.0 * middle) and bool(middle > 5.0 * np.min(first))
 
 
 def _contours(axes: Axes, x: np.ndarray, y: np.ndarray, density: np.ndarray, levels: list[float]) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from ._batchquad import duration
 from ._text import plus_minus
 
@@ -62,12 +64,13 @@ class Display:
         #: Whether the user's function said stop.
         self.stop = False
 
-    def update(self, session: Session, in_flight: int) -> None:
-        """Shows the state, if it is time to."""
-        if self._tell is None and not self._line and not self._log:
+    def update(self, session: Session, in_flight: int, last: bool = False) -> None:
+        """Shows the state, if it is time to; the last one stays in a notebook."""
+        if (self._tell is None and not self._line and not self._log) or (last and self._handle is None):
             return
         now = time.monotonic()
-        if self._tell is None and now - self._last < (_EVERY if self._line else _EVERY_LINE):
+        due = now - self._last >= (_EVERY if self._line else _EVERY_LINE) or last
+        if self._tell is None and not due:
             return
         self._last = now
         done, most, failed, belief = session.progress()
@@ -75,7 +78,9 @@ class Display:
         state = Progress(done, most, failed, log_z, sd, in_flight, now - self._began)
         if self._tell is not None:
             try:
-                self.stop = self.stop or self._tell(state) is True
+                answer = self._tell(state)
+                # Any other answer is none: functions that print or append return all sorts of things.
+                self.stop = self.stop or (isinstance(answer, (bool, np.bool_)) and bool(answer))
             except StopIteration:
                 self.stop = True
         elif self._line:
@@ -86,7 +91,7 @@ class Display:
 
     def finish(self) -> None:
         """Clears the line, so that what follows stands alone."""
-        if self._shown:
+        if self._shown and not self._notebook:
             self._write("")
 
     def _write(self, text: str) -> None:

@@ -28,6 +28,8 @@ def test_runs(path, tmp_path):
         warnings.simplefilter("ignore")
         # In a directory of its own: a notebook is something to download.
         nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    outputs = [output for cell in code for output in cell.outputs if "text/plain" in output.get("data", {})]
+    assert outputs and all(output["data"]["text/plain"].strip() for output in outputs), "an output without anything in it"
     for cell in code:
         # Progress is one line of output that changes, and no block on standard error.
         assert not [output for output in cell.outputs if output.get("name") == "stderr"], cell.outputs

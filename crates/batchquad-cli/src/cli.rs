@@ -146,9 +146,9 @@ pub struct DemoArgs {
     /// The file of the report, or `-` for standard output; batchquad-demo.html by default
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
-    /// Show the report in the browser
-    #[arg(long, value_name = "WHEN", default_value = "no", default_missing_value = "yes", num_args = 0..=1)]
-    pub open: YesNo,
+    /// Show the report in the browser; by default on a terminal
+    #[arg(long, value_name = "WHEN", default_missing_value = "yes", num_args = 0..=1)]
+    pub open: Option<YesNo>,
 }
 
 /// `init`.

@@ -1,6 +1,6 @@
 //! `demo`: a built-in problem from the first point to the report.
 
-use std::{path::PathBuf, time::Duration};
+use std::{io::IsTerminal, path::PathBuf, time::Duration};
 
 use anyhow::Result;
 use batchquad::{
@@ -100,7 +100,8 @@ pub fn demo(args: &DemoArgs) -> Result<Exit> {
     page::save(&html, &file, named)?;
     if file.as_os_str() != "-" {
         note(&format!("the report is in {}; `batchquad init` begins a problem of your own", file.display()));
-        if args.open == YesNo::Yes {
+        let watched = std::io::stdout().is_terminal();
+        if args.open.map_or(watched, |open| open == YesNo::Yes) {
             open(&file);
         }
     }

@@ -3,6 +3,8 @@
 `integrate` is the whole of it in one call; `Study` is the same step by step; `compare` puts models side by side.
 """
 
+import logging
+
 from ._batchquad import Marginal, Prior, __version__
 from ._compare import Comparison, compare
 from ._errors import (
@@ -83,3 +85,6 @@ __all__ = [
     "compare",
     "integrate",
 ]
+
+# Who wants to read what runs say configures logging; nobody else is bothered.
+logging.getLogger("batchquad").addHandler(logging.NullHandler())

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from ._batchquad import average as _average
+from ._batchquad import clean, probability
 from ._batchquad import compare as _compare
+from ._batchquad import conclusion as _conclusion
 from ._errors import InvalidInput
 from ._result import _DRAWS, Expectation, Predicted, Result
 from ._table import Table
@@ -19,11 +21,18 @@ Evidence = Result | tuple[float, float]
 
 
 class Comparison(Table):
-    """A row for each model: evidence, Bayes factor against the best, and posterior probability, with their standard deviations."""
+    """A row for each model: evidence, Bayes factor against the best, posterior probability, with their standard deviations, and verdict.
 
-    def __init__(self, models: Mapping[str, Evidence], columns: Mapping[str, np.ndarray], log_odds: list[float]) -> None:
+    The verdict says whether to believe the evidence; it is None for models that are given as numbers.
+    """
+
+    def __init__(
+        self, models: Mapping[str, Evidence], columns: Mapping[str, np.ndarray], log_odds: list[float], conclusion: str
+    ) -> None:
         super().__init__(columns)
         self._models, self._log_odds = dict(models), log_odds
+        #: What the comparison says, in a sentence: which model leads, which tie, and whose evidence is not to be trusted.
+        self.conclusion = conclusion
 
     @property
     def best(self) -> str:
@@ -60,20 +69,32 @@ class Comparison(Table):
         return Expectation(of.shaped(mean), of.shaped(sd))
 
     def _readable(self) -> tuple[list[str], list[list[str]]]:
-        rows = []
+        rows, judged = [], any(verdict is not None for verdict in self["verdict"])
         for i in np.argsort(-self["log_z"]):
             factor, sd = self["log_bayes_factor"][i], self["log_bayes_factor_sd"][i]
             evidence = plus_minus(self["log_z"][i], self["log_z_sd"][i])
-            share = f"{self['probability'][i]:.4f} ± {self['probability_sd'][i]:.4f}"
-            rows.append([str(self["model"][i]), evidence, plus_minus(factor, sd) if sd > 0 else f"{factor:g}", share])
-        return ["model", "log Z", "log Bayes factor", "probability"], rows
+            doubtful = self["verdict"][i] == "do-not-trust"
+            share = "unknown" if doubtful else probability(self["probability"][i], self["probability_sd"][i])
+            row = [str(self["model"][i]), evidence, plus_minus(factor, sd) if sd > 0 else f"{factor:g}", share]
+            rows.append([*row, self["verdict"][i] or "unknown"] if judged else row)
+        header = ["model", "log Z", "log Bayes factor", "probability"]
+        return [*header, "verdict"] if judged else header, rows
+
+    def _remarks(self) -> list[str]:
+        """Why evidences are not to be trusted, and what the comparison says."""
+        doubts = []
+        for name, model in self._models.items():
+            if isinstance(model, Result) and model.diagnosis is not None and model.diagnosis.verdict == "do-not-trust":
+                doubts.append(f"{name}: {model.diagnosis.summary}")
+        return [clean(remark) for remark in [*doubts, f"{self.conclusion}."]]
 
     def __repr__(self) -> str:
         header, rows = self._readable()
-        return repr(Table({name: np.array([row[k] for row in rows], dtype=object) for k, name in enumerate(header)}))
+        table = repr(Table({name: np.array([row[k] for row in rows], dtype=object) for k, name in enumerate(header)}))
+        return "\n".join([table, *self._remarks()])
 
     def _repr_html_(self) -> str:
-        return html_table(*self._readable())
+        return html_table(*self._readable()) + html_table(None, [[remark] for remark in self._remarks()])
 
 
 def compare(models: Mapping[str, Evidence], prior: Mapping[str, float] | None = None) -> Comparison:
@@ -87,13 +108,16 @@ def compare(models: Mapping[str, Evidence], prior: Mapping[str, float] | None = 
     model     log Z            log Bayes factor  probability
     line      -14.020 ± 0.010  0                 0.9701 ± 0.0006
     constant  -17.500 ± 0.020  -3.480 ± 0.022    0.0299 ± 0.0006
+    line is the most probable, with 97.0 %.
     """
     if not models:
         raise InvalidInput("models is empty, expected at least one")
     evidences = [_evidence(name, model) for name, model in models.items()]
     odds = [0.0] * len(models) if prior is None else [_log_prior(name, prior) for name in models]
     shifted = [(log_z + odd, sd) for (log_z, sd), odd in zip(evidences, odds, strict=True)]
-    factors, probabilities = np.array(_compare(evidences)), np.array(_compare(shifted))
+    factors, standings = np.array(_compare(evidences)), _compare(shifted)
+    probabilities = np.array(standings)
+    verdicts = [_verdict(model) for model in models.values()]
     columns = {
         "model": np.array(list(models), dtype=object),
         "log_z": np.array([log_z for log_z, _ in evidences]),
@@ -102,8 +126,13 @@ def compare(models: Mapping[str, Evidence], prior: Mapping[str, float] | None = 
         "log_bayes_factor_sd": factors[:, 1],
         "probability": probabilities[:, 2],
         "probability_sd": probabilities[:, 3],
+        "verdict": np.array(verdicts, dtype=object),
     }
-    return Comparison(models, columns, odds)
+    return Comparison(models, columns, odds, _conclusion([str(name) for name in models], standings, verdicts))
+
+
+def _verdict(model: Evidence) -> str | None:
+    return model.diagnosis.verdict if isinstance(model, Result) and model.diagnosis is not None else None
 
 
 def _evidence(name: str, model: Evidence) -> tuple[float, float]:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._evaluate import Evaluator, Task
+from ._batchquad import clean
+from ._evaluate import Evaluator, Here, Task
 from ._likelihood import Answer
 from ._progress import Display
+from ._text import plus_minus
 
 if TYPE_CHECKING:
     from ._batchquad import Session
+
+_LOG = logging.getLogger("batchquad")
 
 #: How long a step waits for an answer before it looks around.
 _PATIENCE = 0.2
@@ -56,14 +61,24 @@ class Driver:
                 in_flight = self._evaluator.in_flight
                 if self._ending is None and not resumed and not (in_flight and self._waits_for_all):
                     jobs, self._ending = self._session.step(self._evaluator.workers, in_flight, time.monotonic() - began)
+                    self._log_step(jobs)
                     for id, theta, _ in jobs:
                         self._start(id, theta, 1)
                 if self._evaluator.in_flight:
                     for task, answer in self._evaluator.wait(_PATIENCE):
                         self._record(task, answer)
                 elif self._ending is not None and not resumed:
-                    return self._session.honest(*self._ending)
+                    self._display.update(self._session, 0, last=True)
+                    ended = self._session.honest(*self._ending)
+                    _LOG.info("the run has ended: %s, %s", *ended)
+                    return ended
                 self._display.update(self._session, self._evaluator.in_flight)
+                if self._display.stop and self._ending is None:
+                    self._ending = ("interrupted", "the progress function said stop")
+                    resumed.clear()
+                    if isinstance(self._evaluator, Here):
+                        # Nothing is running: what waits stays pending.
+                        self._evaluator.close()
         except KeyboardInterrupt:
             for task, answer in self._evaluator.collect():
                 # What the interrupt itself broke is not the likelihood's doing.
@@ -73,6 +88,12 @@ class Driver:
         finally:
             self._evaluator.close()
             self._display.finish()
+
+    def _log_step(self, jobs: list[tuple[int, np.ndarray, int]]) -> None:
+        if jobs and _LOG.isEnabledFor(logging.INFO):
+            done, most, _, belief = self._session.progress()
+            known = "unknown yet" if belief is None else plus_minus(*belief)
+            _LOG.info("%d of %d evaluations, log Z %s; %d more points chosen", done, most, known, len(jobs))
 
     def _try_again(self, id: int, theta: np.ndarray) -> None:
         """Starts a job that was pending when the process was killed; that is on record before it can happen again."""
@@ -99,9 +120,13 @@ class Driver:
             given_up = answer.final or (self._ending is not None and self._ending[0] == "failed")
             if kind in _INFRASTRUCTURE and tried < self._retries and not given_up:
                 session.retry(task.id, task.attempt, kind, message)
+                _LOG.warning(
+                    "evaluation %d is tried again after attempt %d (%s): %s", task.id, task.attempt, kind, clean(message)
+                )
                 self._evaluator.start(Task(task.id, task.theta, task.attempt + 1))
                 return
             session.fail(task.id, kind, message, task.attempt, answer.seconds, answer.worker)
+            _LOG.warning("evaluation %d failed (%s): %s", task.id, kind, clean(message))
         self._ending = session.losing(task.id) if self._ending is None else self._ending
 
 

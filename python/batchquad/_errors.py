@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -51,6 +53,25 @@ class StoreDiffers(StoreError, ValueError):
     """The store belongs to another problem."""
 
     differences: list[str]
+
+
+def interrupted(study: Study) -> Interrupted:
+    """The exception for a run that was interrupted; uncaught, it ends the process as Ctrl-C does, with exit code 130."""
+    global _HOOKED
+    if not _HOOKED:
+        _HOOKED, before = True, sys.excepthook
+
+        def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+            before(kind, error, trace)
+            # Python does this for KeyboardInterrupt itself, and not for what is derived from it.
+            if isinstance(error, Interrupted):
+                raise SystemExit(130)
+
+        sys.excepthook = hook
+    return Interrupted(study)
+
+
+_HOOKED = False
 
 
 class Interrupted(KeyboardInterrupt):

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any, Unpack
 
-from ._errors import Interrupted
+from ._errors import Interrupted, InvalidInput
 from ._evaluate import ExecutorLike
 from ._likelihood import LogLikelihood
 from ._prior import PriorLike
 from ._progress import ProgressLike
 from ._result import Result
-from ._settings import BatchRule, FurtherSettings, OnFailure, Schedule, StartLike, Surrogate
+from ._settings import BatchRule, FurtherSettings, OnFailure, Schedule, Settings, StartLike, Surrogate
 from ._study import Study
 
 
@@ -37,6 +38,9 @@ def integrate(
     initial: Any = None,
     start: StartLike | None = None,
     workers: int | None = None,
+    n_jobs: int | None = None,
+    resume: Result | None = None,
+    labels: Mapping[str, str] | None = None,
     **settings: Unpack[FurtherSettings],
 ) -> Result:
     """The evidence of a model: the integral of its likelihood against its prior, from few evaluations.
@@ -65,13 +69,18 @@ def integrate(
         vectorized: ``log_likelihood`` takes all points of a batch at once, a row each, and returns as many values, or a tuple of values,
             standard deviations and blobs as above, each as many.
         pass_dict: ``log_likelihood`` takes a dict of names to numbers.
-        progress: ``None`` shows a line in terminals and notebooks, ``True`` a line a minute in log files too; or a function.
+        progress: ``None`` shows a line in terminals and notebooks, ``True`` a line a minute in log files too; or a function of a `Progress`. A
+            function that returns ``True`` or raises ``StopIteration`` ends the run, whose result is returned with the status
+            ``"interrupted"``.
         initial: Evaluations made elsewhere: a table with a column for each parameter and ``log_likelihood``, or ``(points, values)``; with the
             standard deviations of noisy values in a column ``sd``, or ``(points, values, sds)``.
         start: Where the posterior may be: a point (a dict of names to numbers, or numbers in the order of the parameters), or a list of
             points. They are evaluated first. A good one saves evaluations; a wrong one costs one, and may slow the
             search at first.
         workers: How many evaluations an executor runs at the same time, where it does not say so itself.
+        n_jobs: The same as ``executor`` with a number of processes; ``-1`` is one a core.
+        resume: A result to go on from, with a larger budget for instance; a run with a store goes on by itself.
+        labels: What plots and reports call the parameters, by name: with units, or formulas between dollar signs.
         **settings: All other settings, as in problem files.
 
     A raised exception, a NaN, a worker that dies are failures of one evaluation, never of the run. Ctrl-C raises `Interrupted`, which has
@@ -84,10 +93,7 @@ def integrate(
     >>> result.status
     'budget'
     """
-    study = Study(
-        prior,
-        store=store,
-        seed=seed,
+    choices = Settings(
         batch=batch,
         max_evaluations=max_evaluations,
         target_sd=target_sd,
@@ -98,6 +104,12 @@ def integrate(
         start=start,
         **settings,
     )
+    if resume is None:
+        study = Study(prior, store=store, seed=seed, labels=labels, **choices)
+    elif store is not None:
+        raise InvalidInput("resume and store are both given, expected one of them: a store is resumed by itself")
+    else:
+        study = resume._resumed(prior, seed, labels, choices)
     try:
         if initial is not None:
             study.import_evaluations(initial)
@@ -110,6 +122,7 @@ def integrate(
             pass_dict=pass_dict,
             progress=progress,
             workers=workers,
+            n_jobs=n_jobs,
         )
     except Interrupted:
         # In memory it is all there is; a store goes back, so that the same call resumes it.

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+import math
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._batchquad import Belief, Marginal, clean, rounded
-from ._errors import InvalidInput, NoEvidence
-from ._settings import whole
+from ._batchquad import Belief, Marginal, Prior, Session, clean, rounded
+from ._errors import InvalidInput, NoEvidence, StoreError
+from ._prior import PriorLike, as_prior
+from ._settings import Settings, to_json, whole, with_start
 from ._table import Table
 from ._text import facts, html_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from ._study import Study
+
+#: The format of files with results.
+_FORMAT = "result 1"
 
 #: Weighted draws behind an expectation.
 _DRAWS = 4096
@@ -58,10 +69,19 @@ class Result:
     A result does not change any more, whatever becomes of the study that made it.
     """
 
-    def __init__(self, found: dict[str, Any], belief: Belief | None, blobs: dict[int, Any]) -> None:
+    def __init__(
+        self,
+        found: dict[str, Any],
+        belief: Belief | None,
+        blobs: dict[int, Any],
+        journal: bytes | None = None,
+        prior: Prior | None = None,
+    ) -> None:
         report: dict[str, Any] = found["report"]
         self._found, self._report, self._belief = found, report, belief
-        #: ``"converged"``, ``"budget"``, ``"stalled"``, ``"failed"``, or ``"unfinished"`` while there is more to do.
+        self._journal, self._prior = journal, prior
+        #: ``"converged"``, ``"budget"``, ``"stalled"``, ``"failed"``, ``"interrupted"`` by the progress function, or ``"unfinished"`` while
+        #: there is more to do.
         self.status: str = report["status"]
         #: The same in words.
         self.reason: str = clean(report["reason"])
@@ -83,6 +103,10 @@ class Result:
         self.diagnosis: Diagnosis | None = Diagnosis(report, found["findings"]) if found["findings"] else None
         #: Evaluations for which different values were told; the first counts.
         self.conflicts: list[int] = report["conflicts"]
+        #: Evaluations whose answer took the place of another.
+        self.replaced: list[int] = report.get("replaced", [])
+        #: What plots and reports call the parameters, by name; those without a label are called by their names.
+        self.labels: dict[str, str] = dict(found.get("labels") or {})
 
     @property
     def has_evidence(self) -> bool:
@@ -212,17 +236,116 @@ class Result:
         return Expectation(of.shaped(found.mean), of.shaped(found.sd))
 
     def __getstate__(self) -> dict[str, Any]:
-        # The belief lives in native memory; numbers, tables and texts travel.
-        return {key: value for key, value in self.__dict__.items() if key != "_belief"} | {"_belief": None}
+        # The belief lives in native memory; the journal, from which it is made again, travels.
+        return self.__dict__ | {"_belief": None, "_prior": None}
+
+    def _recalled(self) -> Session:
+        """The run behind the result, in memory."""
+        if self._journal is None:
+            raise InvalidInput("the result has no journal, expected one of this release that a run or Result.load has made")
+        return Session.recall(self._journal, self._prior)
 
     def _known(self) -> Belief:
         if not self.has_evidence:
             raise NoEvidence(f"there is no posterior: {self.reason}")
         if self._belief is None:
-            raise InvalidInput(
-                "the result was pickled, which leaves its posterior behind, expected the original or Study.open(store).result()"
-            )
+            try:
+                self._belief = self._recalled().belief()
+            except InvalidInput as error:
+                if "a function" not in str(error):
+                    raise
+                message = "its prior is a function, which no file can hold: save the result and give the prior again, Result.load(path, prior=…)"
+                raise InvalidInput(f"the result was pickled or saved, and {message}") from None
+        assert self._belief is not None
         return self._belief
+
+    # To be kept, and to go on from
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the result to a file, from which `Result.load` reads it: numbers, tables and the posterior. It is JSON and holds no code.
+
+        What the likelihood returned beside its values is in it as far as JSON can hold it.
+        """
+        if self._journal is None:
+            self._recalled()
+        blobs = {}
+        for id, blob in self.blobs.items():
+            try:
+                blobs[str(id)] = json.loads(json.dumps(blob, default=_plain))
+            except (TypeError, ValueError, RecursionError):
+                warnings.warn(f"what evaluation {id} returned beside its value is no JSON: it is not saved", stacklevel=2)
+        text = json.dumps(
+            {"batchquad": _FORMAT, "found": self._found, "blobs": blobs, "journal": (self._journal or b"").decode()}
+        )
+        write_whole(path, text)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], prior: PriorLike | None = None) -> Self:
+        """The result that `save` wrote. ``prior`` is needed for the posterior of a run whose prior is a function."""
+        try:
+            with open(path, encoding="utf-8") as file:
+                kept = json.load(file)
+            found, blobs, journal = kept["found"], kept["blobs"], kept["journal"].encode()
+            if kept["batchquad"] != _FORMAT:
+                raise InvalidInput(
+                    f"{os.fspath(path)} has format {kept['batchquad']!r}, expected {_FORMAT}: a later release wrote it"
+                )
+            return cls(
+                found, None, {int(id): blob for id, blob in blobs.items()}, journal, None if prior is None else as_prior(prior)
+            )
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            if isinstance(error, InvalidInput):
+                raise
+            raise InvalidInput(f"{os.fspath(path)} is no result, expected a file that Result.save wrote: {error}") from None
+
+    def study(self, prior: PriorLike | None = None, **settings: Unpack[Settings]) -> Study:
+        """The run that led here, in memory, to go on with: with a larger budget, say ``result.study(max_evaluations=256).run(log_likelihood)``.
+
+        ``prior`` is needed after loading a run whose prior is a function. The result itself does not change, nor does its store.
+        """
+        from ._study import Study
+
+        session = self._recalled() if prior is None else Session.recall(self._journal or b"", as_prior(prior))
+        study = Study._of(session, self._prior if prior is None else as_prior(prior))
+        study._blobs.update(self.blobs)
+        if settings:
+            study.change(**settings)
+        return study
+
+    def _resumed(self, prior: PriorLike, seed: int, labels: Mapping[str, str] | None, choices: Settings) -> Study:
+        """The run that led here, under the same prior and seed and with these choices."""
+        from ._study import Study
+
+        if self._journal is None:
+            self._recalled()
+        native = as_prior(prior)
+        wanted = to_json(with_start(choices, native.names))
+        study = Study._of(Session.recall(self._journal or b"", native, wanted, whole("seed", seed)), native)
+        study._blobs.update(self.blobs)
+        if labels is not None:
+            study.label(labels)
+        return study
+
+    def report(
+        self, path: str | os.PathLike[str] | None = None, *, name: str | None = None, known_log_z: float | None = None
+    ) -> str:
+        """The program's report: one page of HTML that stands alone, with figures, diagnostics and all evaluations.
+
+        Args:
+            path: The file to write; without one the page is only returned.
+            name: What the model is called in it; by default the name of the file or of the store.
+            known_log_z: The answer, where it is known: drawn beside the estimate.
+
+        Returns:
+            The page.
+        """
+        if known_log_z is not None and not math.isfinite(known_log_z):
+            raise InvalidInput(f"known_log_z is {known_log_z!r}, expected a finite number")
+        named = name or Path(path or self.store or "model").stem
+        page = self._recalled().page(self._journal or b"", named, known_log_z)
+        if path is not None:
+            write_whole(path, page)
+        return page
 
     def _index(self, name: str) -> int:
         try:
@@ -248,17 +371,37 @@ class Result:
 
         return plot_run(self, figure)
 
-    def plot_corner(self, names: Sequence[str] | None = None, figure: Figure | None = None) -> Figure:
-        """The posterior of the parameters, one by one and in pairs; needs matplotlib."""
+    def plot_corner(
+        self,
+        names: Sequence[str] | None = None,
+        figure: Figure | None = None,
+        *,
+        truths: Mapping[str, float] | Sequence[float | None] | None = None,
+        others: Mapping[str, Result] | Result | None = None,
+        labels: Mapping[str, str] | None = None,
+        name: str = "this run",
+    ) -> Figure:
+        """The posterior of the parameters, one by one and in pairs; needs matplotlib.
+
+        Args:
+            names: The parameters to show; by default all.
+            figure: Where to draw; by default a new figure.
+            truths: Known values, by name or in the order of ``names``: drawn as lines.
+            others: Other results to draw over this one, by the names that the legend gives them; they need not have all parameters.
+            labels: What to call the parameters instead of ``Result.labels``; between dollar signs they are formulas.
+            name: What the legend calls this run.
+        """
         from ._plot import plot_corner
 
-        return plot_corner(self, names, figure)
+        return plot_corner(self, names, figure, truths, others, labels, name)
 
-    def plot_evaluations(self, names: Sequence[str] | None = None, figure: Figure | None = None) -> Figure:
-        """Where the likelihood was evaluated, and what came of it; needs matplotlib."""
+    def plot_evaluations(
+        self, names: Sequence[str] | None = None, figure: Figure | None = None, *, labels: Mapping[str, str] | None = None
+    ) -> Figure:
+        """Where the likelihood was evaluated, and what came of it; needs matplotlib. ``labels`` as for `plot_corner`."""
         from ._plot import plot_evaluations
 
-        return plot_evaluations(self, names, figure)
+        return plot_evaluations(self, names, figure, labels)
 
     # For people
 
@@ -310,6 +453,34 @@ def sd_column(names: list[str]) -> str:
     return "log_likelihood_sd" if "sd" in names else "sd"
 
 
-def make_result(report: tuple[str, Belief | None], blobs: dict[int, Any]) -> Result:
-    """The result of a session's report."""
-    return Result(json.loads(report[0]), report[1], blobs)
+def make_result(session: Session, ending: tuple[str, str] | None, blobs: dict[int, Any], prior: Prior | None) -> Result:
+    """The result of a session."""
+    report, belief = session.report(ending)
+    try:
+        journal = session.journal()
+    except (InvalidInput, StoreError):
+        # The store has gone or come to harm meanwhile; the numbers are there all the same.
+        journal = None
+    return Result(json.loads(report), belief, blobs, journal, prior)
+
+
+def write_whole(path: str | os.PathLike[str], text: str) -> None:
+    """Writes a file so that it is there as a whole or as it was."""
+    target = Path(path)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is not JSON")

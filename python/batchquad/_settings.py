@@ -24,22 +24,43 @@ StartLike = Mapping[str, float] | Sequence[float] | np.ndarray | Sequence[Mappin
 
 
 class FurtherSettings(TypedDict, total=False):
-    """Choices that are seldom changed. The problem-file documentation of the project describes all of them."""
+    """Choices that are seldom changed. Problem files have the same ones under the same names."""
 
+    #: Outside the initial design a batch has at most this share of the values known, because a large first batch would be chosen on a poor model. 0.5
+    #: by default; a large number switches it off.
     batch_growth: float
+    #: The run ends after so many batches. None by default: no limit.
     max_batches: int | None
+    #: The run ends after so many seconds. None by default: no limit.
     max_seconds: float | None
+    #: The run ends when log Z has moved by less than a tenth of this in each of five batches. None by default: it does not.
     stall: float | None
+    #: A lengthscale for each parameter (``"ard"``, the default), or one for all: fewer to fit where all parameters are alike. Only for the beliefs
+    #: about the square root and the likelihood itself.
     kernel: Literal["isotropic", "ard"]
+    #: ``{"log_sigma2": …, "lengthscales": […]}`` of the Gaussian process in latent units, where they are known. None by default: they are fitted.
     known_kernel: dict[str, Any] | None
+    #: Beyond 40 values, hyperparameters are searched from several starts whenever the values have grown by this factor, and in between from the last
+    #: ones alone. 1.5 by default; 1 searches every time, which takes longer.
     refit_growth: float
+    #: What the square root of the likelihood is integrated against: a measure that follows the posterior (``"moving"``, the default), which needs far
+    #: fewer values where the posterior is narrow, or the prior itself (``"prior"``), as in the paper.
     reference: Literal["moving", "prior"]
+    #: What is maximised to choose a point: the uncertainty of the integrand there (the default), or how much a value there would reduce that of the
+    #: integral, which costs more.
     acquisition: Literal["uncertainty", "variance-reduction"]
+    #: Starts of that search for each parameter, 10 by default. More find a better maximum in many parameters.
     starts_per_dim: int
+    #: The constants of ``batch_rule="local-penalisation"``: ``{"slope": 0.25, "power": 6}`` by default.
     penalisation: dict[str, float]
+    #: What ``batch_rule="constant-liar"`` says about points that are being evaluated: ``"mean"`` of the values by default.
     lie: Literal["min", "mean", "max"]
+    #: How the first points are laid out: evenly (``"sobol"``, the default), or as draws from the prior.
     initial_design: Literal["sobol", "draws"]
+    #: How many points the run begins with: by default twice the parameters and four, or four times and four for the beliefs about the square root
+    #: and the likelihood itself.
     initial_size: int | None
+    #: The standard deviation of the noise of every log-likelihood, where it is known. None by default: it is fitted.
     noise_sd: float | None
 
 

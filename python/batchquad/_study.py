@@ -16,10 +16,11 @@ from typing import Any, NamedTuple, Self, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._batchquad import Session
+from ._batchquad import Prior, Session
 from ._drive import Driver, recall_blobs, record_blob
-from ._errors import Interrupted, InvalidInput
+from ._errors import InvalidInput, interrupted
 from ._evaluate import ExecutorLike, evaluator
+from ._jobs import with_jobs
 from ._likelihood import LogLikelihood, NotANumber, apart, to_number
 from ._prior import PriorLike, as_prior
 from ._progress import Display, ProgressLike
@@ -70,12 +71,15 @@ class Study:
         *,
         store: str | os.PathLike[str] | None = None,
         seed: int | None = None,
+        labels: Mapping[str, str] | None = None,
         **settings: Unpack[Settings],
     ) -> None:
         seed = None if seed is None else whole("seed", seed)
-        prior = as_prior(prior)
-        settings_given = to_json(with_start(settings, prior.names))
-        self._adopt(Session(prior, settings_given, seed, None if store is None else os.fspath(store)))
+        native = as_prior(prior)
+        settings_given = to_json(with_start(settings, native.names))
+        self._adopt(Session(native, settings_given, seed, None if store is None else os.fspath(store)), native)
+        if labels is not None:
+            self.label(labels)
 
     @classmethod
     def open(cls, store: str | os.PathLike[str]) -> Self:
@@ -83,12 +87,16 @@ class Study:
 
         A prior made of functions cannot be held: give it again, ``Study(prior, store=…)``.
         """
+        return cls._of(Session.open(os.fspath(store)), None)
+
+    @classmethod
+    def _of(cls, session: Session, prior: Prior | None) -> Self:
         study = cls.__new__(cls)
-        study._adopt(Session.open(os.fspath(store)))
+        study._adopt(session, prior)
         return study
 
-    def _adopt(self, session: Session) -> None:
-        self._session = session
+    def _adopt(self, session: Session, prior: Prior | None) -> None:
+        self._session, self._prior = session, prior
         self._running = threading.Lock()
         self._blobs = recall_blobs(session)
         if session.remark is not None:
@@ -121,6 +129,13 @@ class Study:
         """Changes settings, a larger budget for instance; the change is recorded."""
         self._session.change(to_json(with_start({**self.settings, **settings}, self.names)))
 
+    def label(self, labels: Mapping[str, str]) -> None:
+        """What plots and reports are to call the parameters: labels by name, with units, or formulas between dollar signs."""
+        unknown = [name for name in labels if name not in self.names]
+        if unknown:
+            raise InvalidInput(f"label for {unknown[0]!r}, expected one of the parameters {', '.join(self.names)}")
+        self._session.label(json.dumps({name: str(label) for name, label in labels.items()}))
+
     def ask(self, n: int | None = None) -> list[Job]:
         """Up to ``n`` points (by default a batch) to be evaluated by whomever. None when a rule says that the run is over.
 
@@ -142,6 +157,7 @@ class Study:
         blob: Any = None,
         seconds: float = 0.0,
         worker: str | None = None,
+        replace: bool = False,
     ) -> None:
         """Records a log-likelihood: a real number, or −∞ where the likelihood is zero. NaN and +∞ are recorded as failures.
 
@@ -150,7 +166,7 @@ class Study:
 
         Telling the same again changes nothing. A different value for the same job is kept and flagged; the first counts, with a warning.
         Where both came with an ``sd``, or the run has a ``noise_sd``, both count, by their precision. A value for a job that had failed counts
-        from now on.
+        from now on. With ``replace`` the value counts in place of all before, which were a mistake and are kept in the record.
         """
         id = _id_of(job)
         value, own_sd, own_blob = apart(value)
@@ -164,16 +180,23 @@ class Study:
             raise InvalidInput(f"sd is {sd!r}, expected a finite number >= 0")
         self._session.attempts(id)
         record_blob(self._session, self._blobs, id, blob)
-        applied, _ = self._session.tell(id, number, seconds=float(seconds), worker=worker, sd=noise)
+        applied, _ = self._session.tell(id, number, seconds=float(seconds), worker=worker, sd=noise, replace=replace)
         if applied == "conflict":
-            message = f"evaluation {id} has another value already: this one is kept and flagged, the first counts"
+            message = f"evaluation {id} has another value already: this one is kept and flagged, the first counts (replace=True lets this one count)"
             warnings.warn(message, stacklevel=2)
 
     def fail(
-        self, job: Job | int, message: str = "", *, kind: str = "exception", seconds: float = 0.0, worker: str | None = None
+        self,
+        job: Job | int,
+        message: str = "",
+        *,
+        kind: str = "exception",
+        seconds: float = 0.0,
+        worker: str | None = None,
+        replace: bool = False,
     ) -> None:
-        """Records that a job could not be evaluated, and why. ``kind`` is one of the failure kinds."""
-        self._session.fail(_id_of(job), kind, str(message), seconds=float(seconds), worker=worker)
+        """Records that a job could not be evaluated, and why. ``kind`` is one of the failure kinds; ``replace`` takes back a value."""
+        self._session.fail(_id_of(job), kind, str(message), seconds=float(seconds), worker=worker, replace=replace)
 
     def import_evaluations(self, points: Any, values: ArrayLike | None = None, sds: ArrayLike | None = None) -> int:
         """Takes in evaluations made elsewhere, and says how many were new.
@@ -207,19 +230,27 @@ class Study:
         pass_dict: bool = False,
         progress: ProgressLike = None,
         workers: int | None = None,
+        n_jobs: int | None = None,
     ) -> Result:
         """Evaluates to the end; what was asked and never answered comes first. The arguments are those of `integrate`."""
         if not self._running.acquire(blocking=False):
             raise InvalidInput("the study is being run in another thread, expected one run at a time")
         try:
             names = self.names if pass_dict else None
+            executor = with_jobs(executor, n_jobs, timeout)
             who = evaluator(
-                executor, log_likelihood, names, vectorized=vectorized, timeout=timeout, workers=workers, batch=self.settings["batch"]
+                executor,
+                log_likelihood,
+                names,
+                vectorized=vectorized,
+                timeout=timeout,
+                workers=workers,
+                batch=self.settings["batch"],
             )
             driver = Driver(self._session, who, whole("retries", retries), Display(progress), self._blobs)
             return self._result(driver.run())
         except KeyboardInterrupt:
-            raise Interrupted(self) from None
+            raise interrupted(self) from None
         finally:
             self._running.release()
 
@@ -240,7 +271,7 @@ class Study:
         return f"Study({', '.join(self.names)}: {done} of {most} evaluations, {failed} failed, {len(self._session.pending())} pending{store})"
 
     def _result(self, ending: tuple[str, str] | None) -> Result:
-        return make_result(self._session.report(ending), self._blobs)
+        return make_result(self._session, ending, self._blobs, self._prior)
 
     def _jobs(self, jobs: list[tuple[int, np.ndarray, int]]) -> list[Job]:
         names = self.names

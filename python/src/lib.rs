@@ -24,7 +24,7 @@ mod _batchquad {
     #[pymodule_export]
     use super::prior::{Prior, check_distribution};
     #[pymodule_export]
-    use super::report::{duration, rounded};
+    use super::report::{conclusion, duration, probability, program, rounded};
     #[pymodule_export]
     use super::session::{Session, clean};
 

@@ -1,15 +1,18 @@
 //! The library's report of a run, as JSON for the Python half.
 
 use batchquad::{
-    Engine, Result,
+    Engine, Error, Result,
+    infer::Standing,
     run::{
         Stop,
-        report::{self, Report, Tally, evaluations},
+        report::{self, Contender, Report, Tally, evaluations},
         rounds,
     },
 };
-use pyo3::pyfunction;
+use pyo3::{PyResult, Python, pyfunction};
 use serde_json::{Value, json};
+
+use crate::errors::exception;
 
 /// Evaluations answered, allowed and failed, and log Z with its sd as last believed.
 pub(crate) type Progress = (usize, usize, usize, Option<(f64, f64)>);
@@ -31,6 +34,7 @@ pub(crate) fn report(engine: &Engine, stop: Option<&Stop>, store: Option<String>
         "facts": report.facts(),
         "findings": report.diagnosis.as_ref().map(|found| &found.findings),
         "names": engine.prior().names(),
+        "labels": report::labels(engine.ledger()),
         "evaluations": evaluations(engine.ledger()),
         "rounds": rounds(engine),
         "settings": engine.settings(),
@@ -41,6 +45,47 @@ pub(crate) fn report(engine: &Engine, stop: Option<&Stop>, store: Option<String>
 #[pyfunction]
 pub(crate) fn rounded(value: f64, sd: f64) -> String {
     report::rounded(value, sd)
+}
+
+/// A probability with its standard deviation; one that would read as zero or one is bounded instead.
+#[pyfunction]
+pub(crate) fn probability(p: f64, sd: f64) -> String {
+    report::probability(p, sd)
+}
+
+/// What a comparison says in a sentence: names, `(log_bayes_factor, its sd, probability, its sd)` and verdicts of the models.
+#[pyfunction]
+pub(crate) fn conclusion(
+    py: Python<'_>,
+    names: Vec<String>,
+    standings: Vec<(f64, f64, f64, f64)>,
+    verdicts: Vec<Option<String>>,
+) -> PyResult<String> {
+    let standings: Vec<Standing> = standings
+        .into_iter()
+        .map(|(log_bayes_factor, log_bayes_factor_sd, probability, probability_sd)| Standing {
+            log_bayes_factor,
+            log_bayes_factor_sd,
+            probability,
+            probability_sd,
+        })
+        .collect();
+    let mut models = Vec::new();
+    for ((name, standing), verdict) in names.iter().zip(&standings).zip(verdicts) {
+        let read = |word: String| {
+            let words = "fine, look or do-not-trust";
+            serde_json::from_value(word.as_str().into())
+                .map_err(|_| exception(py, &Error::invalid("verdict", word, words)))
+        };
+        models.push(Contender { name, standing, verdict: verdict.map(read).transpose()? });
+    }
+    Ok(report::conclusion(&models))
+}
+
+/// The program `batchquad`, given the words of its command line; its exit code.
+#[pyfunction]
+pub(crate) fn program(py: Python<'_>, words: Vec<std::ffi::OsString>) -> u8 {
+    py.detach(|| batchquad_cli::program(words))
 }
 
 /// Seconds in the unit a person would use.

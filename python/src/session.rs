@@ -5,12 +5,12 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use batchquad::{
     Error, Settings,
     interrupt::Interrupt,
-    journal::{Applied, Event, LogValue, Replay, Retried, Row, Store, Told, Topic},
+    journal::{Applied, Event, Lines, LogValue, Replay, Retried, Row, Store, Told, Topic},
     run::{self, Plan, Status, Step, Stop},
     types::{FailureKind, Job, JobId, Outcome},
 };
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
-use pyo3::prelude::*;
+use pyo3::{prelude::*, types::PyBytes};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -85,6 +85,75 @@ impl Session {
         Ok(Self::adopt(session, Raised::default(), Some(path), Opened::new(&replay)))
     }
 
+    /// Goes on in memory with a run whose journal was kept. Where the prior is made of functions it has to be given again; settings replace those
+    /// of the journal.
+    #[staticmethod]
+    #[pyo3(signature = (journal, prior=None, settings=None, seed=None))]
+    fn recall(
+        py: Python<'_>,
+        journal: Vec<u8>,
+        prior: Option<&Prior>,
+        settings: Option<&str>,
+        seed: Option<u64>,
+    ) -> PyResult<Self> {
+        let settings = settings.map(|settings| read_settings(py, settings)).transpose()?;
+        let raised = prior.map(|prior| prior.raised.clone()).unwrap_or_default();
+        let given = prior.map(|prior| (prior.prior.clone(), prior.problem.clone()));
+        let session = interruptible(py, move || {
+            let Some((prior, problem)) = given else { return run::Session::recall(journal, None).map(|found| found.0) };
+            let settings = match settings {
+                Some(settings) => settings,
+                None => {
+                    let kept = Lines::read(journal.clone())?.1.ledger()?.settings().clone();
+                    serde_json::from_value(Value::Object(kept))
+                        .map_err(|e| Error::invalid("settings of the run", e.to_string(), "those of this release"))?
+                }
+            };
+            let plan = Plan { prior, problem, settings, seed };
+            run::Session::recall(journal, Some(&plan)).map(|found| found.0)
+        });
+        Ok(Self::adopt(raised.instead_of(session)?, raised, None, Opened::default()))
+    }
+
+    /// The journal of the run, the belief that it comes to included, so that whoever reads it need not work it out again.
+    fn journal<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let path = self.path.clone();
+        let bytes = self.long(py, move |session, _| {
+            let mut lines = match (&session.transcript, path) {
+                (Some(transcript), _) => transcript.lines()?,
+                (None, Some(path)) => Lines::of_store(path)?.0,
+                (None, None) => return Err(Error::invalid("run", "without a journal", "one in memory or in a store")),
+            };
+            if let Ok(current) = session.engine.current()
+                && let Ok(value) = serde_json::to_value(&current.believed)
+                && session.engine.ledger().remark(Topic::Belief) != Some(&value)
+            {
+                lines.append(&Event::Remark { topic: Topic::Belief, value })?;
+            }
+            Ok(lines.bytes().to_vec())
+        })?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The belief about the integrand given all values so far, unless there is none.
+    fn belief(&self, py: Python<'_>) -> PyResult<Option<Belief>> {
+        let belief = self.long(py, |session, _| {
+            let engine = &session.engine;
+            Ok(engine.current().ok().map(|current| (current.clone(), engine.prior().clone())))
+        })?;
+        Ok(belief.map(|(current, prior)| Belief::new(current, prior, self.raised.clone())))
+    }
+
+    /// The program's report of the run as a page of HTML; `journal` is that of this run.
+    #[pyo3(signature = (journal, name, known_log_z=None))]
+    fn page(&self, py: Python<'_>, journal: Vec<u8>, name: String, known_log_z: Option<f64>) -> PyResult<String> {
+        self.long(py, move |session, _| {
+            let (_, replay) = Lines::read(journal)?;
+            batchquad_cli::report_page(&session.engine, &replay, &name, known_log_z)
+                .map_err(|reason| Error::Numerical { what: "report".into(), reason })
+        })
+    }
+
     /// What was found on opening that the user should know.
     #[getter]
     fn remark(&self) -> Option<String> {
@@ -154,7 +223,7 @@ impl Session {
 
     /// Records a log-likelihood, with the standard deviation of its noise if that is known. NaN, +∞ and standard deviations that are none are
     /// recorded as failures, whose message is returned beside what the record did.
-    #[pyo3(signature = (id, value, attempt=1, seconds=0.0, worker=None, sd=None))]
+    #[pyo3(signature = (id, value, attempt=1, seconds=0.0, worker=None, sd=None, replace=false))]
     #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn tell(
         &self,
@@ -165,6 +234,7 @@ impl Session {
         seconds: f64,
         worker: Option<String>,
         sd: Option<f64>,
+        replace: bool,
     ) -> PyResult<(&'static str, Option<String>)> {
         self.quick(py, move |session| {
             let theta = session.engine.ledger().entry(JobId(id))?.job.theta.clone();
@@ -174,12 +244,13 @@ impl Session {
                 Outcome::Value(_) => None,
             };
             let told = Told { id: JobId(id), outcome, sd, attempt, seconds, worker };
-            Ok((word(session.keep(&Event::Told(told))?), message))
+            let event = if replace { Event::Replaced(told) } else { Event::Told(told) };
+            Ok((word(session.keep(&event)?), message))
         })
     }
 
     /// Records that there is no value, and why.
-    #[pyo3(signature = (id, kind, message, attempt=1, seconds=0.0, worker=None))]
+    #[pyo3(signature = (id, kind, message, attempt=1, seconds=0.0, worker=None, replace=false))]
     #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn fail(
         &self,
@@ -190,12 +261,14 @@ impl Session {
         attempt: u32,
         seconds: f64,
         worker: Option<String>,
+        replace: bool,
     ) -> PyResult<&'static str> {
         let kind = read_kind(py, kind)?;
         self.quick(py, move |session| {
             let outcome = Outcome::Failed { kind, message: clean(&message) };
             let told = Told { attempt, seconds, worker, ..Told::new(JobId(id), outcome) };
-            Ok(word(session.keep(&Event::Told(told))?))
+            let event = if replace { Event::Replaced(told) } else { Event::Told(told) };
+            Ok(word(session.keep(&event)?))
         })
     }
 
@@ -241,6 +314,12 @@ impl Session {
     fn blob(&self, py: Python<'_>, text: String) -> PyResult<()> {
         let event = Event::Remark { topic: Topic::Blob, value: text.into() };
         self.quick(py, move |session| session.keep(&event).map(|_| ()))
+    }
+
+    /// Records what plots and reports call the parameters: labels by name, as JSON.
+    fn label(&self, py: Python<'_>, labels: &str) -> PyResult<()> {
+        let labels: Value = serde_json::from_str(labels).map_err(|e| fault(&e.to_string()))?;
+        self.quick(py, move |session| session.remark(Topic::Labels, &labels))
     }
 
     /// What functions returned beside their values, in order.

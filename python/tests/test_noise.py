@@ -2,6 +2,7 @@
 
 import json
 import math
+import pickle
 import subprocess
 
 import batchquad as bq
@@ -119,6 +120,44 @@ def test_telling_with_sds(tmp_path, program):
         assert again.estimate() == estimate
     shown = json.loads(subprocess.run([program, "result", tmp_path / "store", "--json"], capture_output=True, check=True).stdout)
     assert shown["log_z"] == estimate.log_z
+
+
+def test_a_value_with_an_sd_is_replaced():
+    study = bq.Study(PRIOR)
+    jobs = study.ask(8)
+    for job in jobs:
+        study.tell(job, noisy(job.theta))
+    right = study.estimate()
+    study.tell(jobs[3], (500.0, 0.1))
+    assert study.estimate().log_z > right.log_z + 100
+    study.tell(jobs[3], noisy(jobs[3].theta), replace=True)
+    assert study.estimate() == right
+    study.tell(jobs[3], -2.5, sd=0.125, replace=True)
+    result = study.result()
+    of = result.evaluations["id"] == jobs[3].id
+    assert (result.evaluations["log_likelihood"][of].tolist(), result.evaluations["sd"][of].tolist()) == ([-2.5], [0.125])
+    assert result.replaced == [jobs[3].id] and result.conflicts == []
+
+
+def test_a_noisy_result_is_kept_and_goes_on(tmp_path):
+    start = {"x": 1.25, "y": 0.5}
+    whole = bq.integrate(noisy, PRIOR, start=start, max_evaluations=40)
+    # Where a batch ends by itself, so that the batches of both runs are the same.
+    so_far = int(np.flatnonzero(np.diff(whole.evaluations["batch"]))[2]) + 1
+    assert 10 < so_far < 40
+    first = bq.integrate(noisy, PRIOR, start=[1.25, 0.5], max_evaluations=so_far)
+    first.save(tmp_path / "run.json")
+    for kept in (pickle.loads(pickle.dumps(first)), bq.Result.load(tmp_path / "run.json")):
+        assert kept.evaluations["sd"].tolist() == first.evaluations["sd"].tolist()
+        assert np.array_equal(kept.samples(50), first.samples(50))
+        assert kept.settings["start"] == [start]
+        assert "start = " in kept.report() and f"{so_far} values came with a standard deviation" in kept.report()
+        for choice in ({}, {"start": start}, {"start": [1.25, 0.5]}):
+            more = bq.integrate(noisy, PRIOR, max_evaluations=40, resume=kept, **choice)
+            assert more.evaluations["sd"].tolist() == whole.evaluations["sd"].tolist()
+            assert (more.log_z, more.log_z_sd) == (whole.log_z, whole.log_z_sd)
+        with pytest.raises(bq.StoreDiffers, match="start"):
+            bq.integrate(noisy, PRIOR, start=[0, 0], resume=kept)
 
 
 def test_importing_with_sds():

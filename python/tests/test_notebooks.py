@@ -17,7 +17,7 @@ def test_there_are_three():
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_runs(path):
+def test_runs(path, tmp_path):
     if path.stem == "dask":
         pytest.importorskip("distributed")
     notebook = nbformat.read(path, as_version=4)
@@ -26,7 +26,15 @@ def test_runs(path):
     with warnings.catch_warnings():
         # Of the machinery: event loops and transports of Jupyter.
         warnings.simplefilter("ignore")
-        nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}}).execute()
+        # In a directory of its own: a notebook is something to download.
+        nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    outputs = [output for cell in code for output in cell.outputs if "text/plain" in output.get("data", {})]
+    assert outputs and all(output["data"]["text/plain"].strip() for output in outputs), "an output without anything in it"
+    for cell in code:
+        # Progress is one line of output that changes, and no block on standard error.
+        assert not [output for output in cell.outputs if output.get("name") == "stderr"], cell.outputs
+        pictures = [output for output in cell.outputs if "image/png" in output.get("data", {})]
+        assert len(pictures) <= 1, f"a figure is shown twice: {cell.source}"
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

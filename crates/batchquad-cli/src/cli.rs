@@ -12,6 +12,7 @@ Exit codes:
   3    stopped before its target: the budget was used up, or log Z no longer moves
   4    the store is in use by another process
   5    the store is damaged
+  6    with --strict: log Z is not to be trusted
   130  interrupted; run the same command again to resume";
 
 /// Model evidences from expensive likelihoods, a batch of parallel evaluations at a time.
@@ -29,6 +30,10 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Show what it does: a built-in problem, its progress, its result and its report
+    Demo(DemoArgs),
+    /// Begin a problem: write a commented problem file and a likelihood that works, in Python, C, R or Julia
+    Init(InitArgs),
     /// Run a problem, or resume it: choose points, evaluate them, estimate log Z
     #[command(after_long_help = EXIT_CODES)]
     Run(RunArgs),
@@ -53,6 +58,9 @@ pub enum Command {
         /// A file with the answers; standard input by default
         #[arg(value_hint = ValueHint::FilePath)]
         file: Option<PathBuf>,
+        /// Let the answers count in place of those told by mistake, which are kept in the store
+        #[arg(long)]
+        replace: bool,
     },
     /// Take in a table of evaluations made elsewhere (CSV: one column a parameter, and log_likelihood)
     ///
@@ -73,11 +81,17 @@ pub enum Command {
         #[arg(value_hint = ValueHint::DirPath)]
         store: PathBuf,
         /// Print one frame and end; also what happens where there is no terminal
-        #[arg(long)]
+        #[arg(long, conflicts_with = "html")]
         once: bool,
+        /// Serve a page that follows the run, to this machine alone, and print its address
+        #[arg(long)]
+        html: bool,
+        /// Show that page in the browser
+        #[arg(long, requires = "html")]
+        open: bool,
     },
     /// Work out log Z and the posterior from the evaluations in a store
-    Result(StoreArgs),
+    Result(ResultArgs),
     /// Print draws from the posterior, in the parameters' own units
     Draws(DrawsArgs),
     /// Print all evaluations as CSV
@@ -88,15 +102,18 @@ pub enum Command {
     },
     /// Compare models: log Z side by side, Bayes factors, posterior model probabilities under equal prior odds
     Compare {
-        /// The stores, one a model
-        #[arg(required = true, num_args = 2.., value_hint = ValueHint::DirPath)]
-        stores: Vec<PathBuf>,
+        /// The stores, one a model; `name=store` gives the model a name of your own
+        #[arg(required = true, num_args = 2.., value_hint = ValueHint::DirPath, value_name = "[NAME=]STORE")]
+        stores: Vec<String>,
         /// Print one JSON object
         #[arg(long)]
         json: bool,
         /// Write a page with figures to this file instead, or to standard output with `-`
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "json")]
         html: Option<PathBuf>,
+        /// End with exit code 6 when any log Z is not to be trusted
+        #[arg(long)]
+        strict: bool,
     },
     /// Write a report: one HTML file with the result, figures, diagnostics and all evaluations
     Report(ReportArgs),
@@ -123,6 +140,47 @@ pub enum Command {
     },
 }
 
+/// `demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// The file of the report, or `-` for standard output; batchquad-demo.html by default
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+    /// Show the report in the browser; by default on a terminal
+    #[arg(long, value_name = "WHEN", default_missing_value = "yes", num_args = 0..=1)]
+    pub open: Option<YesNo>,
+}
+
+/// `init`.
+#[derive(Debug, Args)]
+pub struct InitArgs {
+    /// The directory to write to
+    #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+    /// A parameter and its prior, for instance `k=uniform(0, 10)`; once for each. On a terminal they are asked for
+    #[arg(short, long, value_name = "NAME=PRIOR")]
+    pub parameter: Vec<String>,
+    /// The language of the likelihood that is written
+    #[arg(short, long, conflicts_with = "command")]
+    pub language: Option<Language>,
+    /// The command that computes the log-likelihood, with `{name}` for parameters; nothing is written in its place
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+/// `--language`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Language {
+    /// Python
+    Python,
+    /// C
+    C,
+    /// R
+    R,
+    /// Julia
+    Julia,
+}
+
 /// `run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
@@ -147,6 +205,9 @@ pub struct RunArgs {
     /// Refuse to start anew: the store must exist
     #[arg(long)]
     pub resume: bool,
+    /// End with exit code 6 when log Z is not to be trusted, whatever else would have been said
+    #[arg(long)]
+    pub strict: bool,
 }
 
 /// `new`.
@@ -227,7 +288,8 @@ pub struct DrawsArgs {
     /// How they are written
     #[arg(long, value_enum, default_value_t = DrawsFormat::Csv)]
     pub format: DrawsFormat,
-    /// Importance draws with the logarithms of their weights, which sum to one, instead of equally weighted ones
+    /// Importance draws with the logarithms of their weights, which sum to one, instead of equally weighted ones; at least 64, because fewer
+    /// cannot be fitted to the posterior
     #[arg(long)]
     pub weighted: bool,
 }
@@ -265,6 +327,17 @@ pub enum YesNo {
     Yes,
     /// Leave it
     No,
+}
+
+/// `result`.
+#[derive(Debug, Args)]
+pub struct ResultArgs {
+    /// The store, and how to print.
+    #[command(flatten)]
+    pub of: StoreArgs,
+    /// End with exit code 6 when log Z is not to be trusted
+    #[arg(long)]
+    pub strict: bool,
 }
 
 /// A command that reads a store.

@@ -4,7 +4,7 @@ use std::io;
 
 use batchquad::{
     Error, Settings,
-    run::{Status, Stop},
+    run::{Level, Status, Stop, report::Trust},
 };
 
 /// The exit codes, the same for all commands.
@@ -17,6 +17,7 @@ pub enum Exit {
     BeforeTarget = 3,
     Locked = 4,
     Damaged = 5,
+    NotTrusted = 6,
     Interrupted = 130,
 }
 
@@ -29,6 +30,18 @@ impl Exit {
             Status::Budget | Status::Stalled => Self::BeforeTarget,
             Status::Interrupted => Self::Interrupted,
             _ => Self::Failed,
+        }
+    }
+
+    /// The same for a script that wants to know whether to believe the number.
+    pub fn strictly(self, strict: bool, trust: Option<&Trust>) -> Self {
+        match self {
+            Self::Done | Self::BeforeTarget
+                if strict && trust.is_some_and(|trust| trust.verdict == Level::DoNotTrust) =>
+            {
+                Self::NotTrusted
+            }
+            other => other,
         }
     }
 

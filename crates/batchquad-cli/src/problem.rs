@@ -22,9 +22,14 @@ use crate::{
 #[derive(Debug)]
 pub struct Problem {
     pub parameters: Parameters,
+    /// What plots and reports call them, where the file says so.
+    pub labels: Vec<(String, String)>,
     pub prior: Prior,
     /// Absent in problems that are evaluated by hand.
     pub likelihood: Option<Likelihood>,
+    /// The section `[likelihood]` as it was written, but for `on_failure` and the values of `env`: who reads a store or a report need not see
+    /// these.
+    pub written: Table,
     pub settings: Settings,
     pub seed: Option<u64>,
     pub workers: Option<usize>,
@@ -33,6 +38,8 @@ pub struct Problem {
 }
 
 const SECTIONS: [&str; 3] = ["parameter", "likelihood", "run"];
+/// What stands for the value of an environment variable.
+const HIDDEN: &str = "…";
 const JOINT: &str = "multivariate-normal";
 const EXAMPLE: &str = "prior = { normal = { mean = 0, sd = 1 } }";
 
@@ -51,10 +58,13 @@ impl Problem {
         if let Some(key) = table.keys().find(|key| !SECTIONS.contains(&key.as_str())) {
             return Err(BadInput(unknown_word("", "section or key", key, &SECTIONS)));
         }
+        let labels;
         let parameters = match table.get("parameter") {
             Some(Value::Array(list)) if !list.is_empty() => {
                 let read = |(i, value)| parameter(&format!("parameter[{i}]"), value);
-                let list = list.iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
+                let (list, all): (Vec<Parameter>, Vec<Labels>) =
+                    list.iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+                labels = all.concat();
                 let parameters = Parameters::new(list);
                 parameters
                     .and_then(|parameters| parameters.require_free_names().map(|()| parameters))
@@ -70,11 +80,14 @@ impl Problem {
             }
         };
         let prior = parameters.prior().map_err(|e| BadInput(format!("parameter: {e}")))?;
-        let (likelihood, on_failure) = likelihood(table.get("likelihood"), base)?;
+        let Section { likelihood, on_failure, written } = Section::read(table.get("likelihood"), base)?;
+        if let Some(Likelihood::Command(spec)) = &likelihood {
+            spec.require_names(prior.names()).map_err(|e| within("likelihood", e))?;
+        }
         let Run { settings, seed, workers, known_log_z } = Run::read(table.get("run"))?;
         let settings = Settings { on_failure, ..settings };
         settings.validate().and_then(|()| settings.start_points(&prior)).map_err(|e| within("run", e))?;
-        Ok(Self { parameters, prior, likelihood, settings, seed, workers, known_log_z })
+        Ok(Self { parameters, labels, prior, likelihood, written, settings, seed, workers, known_log_z })
     }
 
     /// What was given on the command line wins.
@@ -137,11 +150,11 @@ impl Likelihood {
         }
     }
 
-    /// What a store remembers of it: the words of a command, or where servers are and which model they have.
-    pub fn remark(&self) -> Result<serde_json::Value> {
+    /// The key of `[likelihood]` that says who computes, and its value: the words of a command, or where servers are and which model they have.
+    pub fn key(&self) -> Result<(&'static str, serde_json::Value)> {
         Ok(match self {
-            Self::Command(spec) => serde_json::to_value(&spec.command)?,
-            Self::Umbridge(spec) => serde_json::json!({ "umbridge": spec.umbridge }),
+            Self::Command(spec) => ("command", serde_json::to_value(&spec.command)?),
+            Self::Umbridge(spec) => ("umbridge", serde_json::to_value(&spec.umbridge)?),
         })
     }
 }
@@ -154,13 +167,18 @@ pub fn default_store(problem: &Path) -> PathBuf {
     problem.with_extension(STORE_EXTENSION)
 }
 
-/// One `[[parameter]]`.
-fn parameter(at: &str, value: &Value) -> Result<Parameter, BadInput> {
+/// What parameters are called in plots and reports, by name.
+type Labels = Vec<(String, String)>;
+
+/// One `[[parameter]]`, with its labels.
+fn parameter(at: &str, value: &Value) -> Result<(Parameter, Labels), BadInput> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Raw {
         name: Option<String>,
         names: Option<Vec<String>>,
+        label: Option<String>,
+        labels: Option<Vec<String>>,
         prior: Option<Value>,
     }
     let raw: Raw = read(at, value, &[])?;
@@ -179,7 +197,11 @@ fn parameter(at: &str, value: &Value) -> Result<Parameter, BadInput> {
         ))),
         (Some(name), None) => {
             name_of(format!("{at}.name"), &name)?;
-            Ok(Parameter::Scalar { name, prior: read(&at_prior, &prior, &[JOINT])? })
+            if raw.labels.is_some() {
+                return Err(BadInput(format!("{at}.labels: expected label = \"…\" for a single parameter")));
+            }
+            let labels = raw.label.into_iter().map(|label| (name.clone(), label)).collect();
+            Ok((Parameter::Scalar { name, prior: read(&at_prior, &prior, &[JOINT])? }, labels))
         }
         (None, Some(names)) => {
             for (i, name) in names.iter().enumerate() {
@@ -190,7 +212,14 @@ fn parameter(at: &str, value: &Value) -> Result<Parameter, BadInput> {
                 let (n, d) = (names.len(), normal.mean().len());
                 return Err(BadInput(format!("{at}.names has {n} names, expected {d}, one for each element of mean")));
             }
-            Ok(Parameter::Joint { names, prior: Joint::MultivariateNormal(normal) })
+            if raw.label.is_some() || raw.labels.as_ref().is_some_and(|labels| labels.len() != names.len()) {
+                return Err(BadInput(format!(
+                    "{at}: expected labels = [\"…\", …], one for each of the {} names",
+                    names.len()
+                )));
+            }
+            let labels = names.iter().cloned().zip(raw.labels.into_iter().flatten()).collect();
+            Ok((Parameter::Joint { names, prior: Joint::MultivariateNormal(normal) }, labels))
         }
         (None, None) => Err(BadInput(format!("{at}: the key `name` is missing"))),
         (Some(_), Some(_)) => Err(BadInput(format!("{at}: found both name and names, expected one of them"))),
@@ -204,24 +233,44 @@ enum JointInFile {
     MultivariateNormal(MultivariateNormal),
 }
 
-fn likelihood(value: Option<&Value>, base: &Path) -> Result<(Option<Likelihood>, OnFailure), BadInput> {
-    let Some(value) = value else { return Ok((None, OnFailure::default())) };
-    let Value::Table(table) = value else {
-        return Err(BadInput(format!("likelihood is {}, expected a section [likelihood]", as_json(value))));
-    };
-    let mut table = table.clone();
-    let on_failure = match table.remove("on_failure") {
-        Some(value) => read("likelihood.on_failure", &value, &[])?,
-        None => OnFailure::default(),
-    };
-    if table.contains_key("umbridge") {
-        if table.contains_key("command") {
-            return Err(BadInput("likelihood: found both command and umbridge, expected one of them".into()));
+/// The section `[likelihood]`.
+#[derive(Default)]
+struct Section {
+    likelihood: Option<Likelihood>,
+    on_failure: OnFailure,
+    written: Table,
+}
+
+impl Section {
+    fn read(value: Option<&Value>, base: &Path) -> Result<Self, BadInput> {
+        let Some(value) = value else { return Ok(Self::default()) };
+        let Value::Table(table) = value else {
+            return Err(BadInput(format!("likelihood is {}, expected a section [likelihood]", as_json(value))));
+        };
+        let mut table = table.clone();
+        let on_failure = match table.remove("on_failure") {
+            Some(value) => read("likelihood.on_failure", &value, &[])?,
+            None => OnFailure::default(),
+        };
+        let mut written = table.clone();
+        if let Some(Value::Table(env)) = written.get_mut("env") {
+            env.iter_mut().for_each(|(_, value)| *value = Value::String(HIDDEN.into()));
         }
-        let spec: UmbridgeSpec = read("likelihood", &Value::Table(table), &["on_failure"])?;
-        spec.validate().map_err(|e| within("likelihood", e))?;
-        return Ok((Some(Likelihood::Umbridge(spec)), on_failure));
+        let likelihood = if table.contains_key("umbridge") { umbridge(table)? } else { command(table, base)? };
+        Ok(Self { likelihood: Some(likelihood), on_failure, written })
     }
+}
+
+fn umbridge(table: Table) -> Result<Likelihood, BadInput> {
+    if table.contains_key("command") {
+        return Err(BadInput("likelihood: found both command and umbridge, expected one of them".into()));
+    }
+    let spec: UmbridgeSpec = read("likelihood", &Value::Table(table), &["on_failure"])?;
+    spec.validate().map_err(|e| within("likelihood", e))?;
+    Ok(Likelihood::Umbridge(spec))
+}
+
+fn command(table: Table, base: &Path) -> Result<Likelihood, BadInput> {
     if let Some(Value::String(line)) = table.get("command")
         && !line.is_empty()
     {
@@ -233,7 +282,7 @@ fn likelihood(value: Option<&Value>, base: &Path) -> Result<(Option<Likelihood>,
     let dir = base.join(spec.working_dir.unwrap_or_default());
     spec.working_dir = Some(dir).filter(|dir| !dir.as_os_str().is_empty());
     spec.validate().map_err(|e| within("likelihood", e))?;
-    Ok((Some(Likelihood::Command(spec)), on_failure))
+    Ok(Likelihood::Command(spec))
 }
 
 /// The section `[run]`.

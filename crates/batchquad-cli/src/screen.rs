@@ -96,7 +96,7 @@ fn write(text: &str) -> Result<()> {
 }
 
 /// A flag that SIGINT and SIGTERM raise, so that the terminal can be put back first.
-fn signals() -> Result<Arc<AtomicBool>> {
+pub fn signals() -> Result<Arc<AtomicBool>> {
     let stopped = Arc::new(AtomicBool::new(false));
     #[cfg(unix)]
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {

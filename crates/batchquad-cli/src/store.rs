@@ -1,6 +1,6 @@
 //! Stores as the commands use them.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Result;
 use batchquad::{
@@ -11,6 +11,7 @@ use batchquad::{
 };
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::{output::note, problem::Problem};
 
@@ -42,8 +43,18 @@ fn remember(session: &mut Session, problem: &Problem) -> Result<()> {
     if let Some(value) = problem.known_log_z {
         session.remark(Topic::KnownLogZ, &value)?;
     }
+    if !problem.labels.is_empty() {
+        let labels: BTreeMap<&String, &String> = problem.labels.iter().map(|(name, label)| (name, label)).collect();
+        session.remark(Topic::Labels, &labels)?;
+    }
     if let Some(likelihood) = &problem.likelihood {
-        session.remark(Topic::Likelihood, &likelihood.remark()?)?;
+        let mut how: Map<String, Value> = serde_json::from_value(serde_json::to_value(&problem.written)?)?;
+        let (key, value) = likelihood.key()?;
+        how.insert(key.into(), value);
+        if let Some(workers) = problem.workers {
+            how.insert(WORKERS.into(), workers.into());
+        }
+        session.remark(Topic::Likelihood, &how)?;
     }
     Ok(())
 }
@@ -54,14 +65,26 @@ pub fn remember_end(session: &mut Session, trust: &Trust) -> Result<()> {
     Ok(session.remark(Topic::Verdict, trust)?)
 }
 
+/// The number of workers beside the keys of `[likelihood]`.
+pub const WORKERS: &str = "workers";
+
 /// The command that evaluated, if one did: its words.
 pub fn command(ledger: &Ledger) -> Option<Vec<String>> {
-    Vec::deserialize(ledger.remark(Topic::Likelihood)?).ok()
+    Vec::deserialize(evaluated_by(ledger)?.get("command")?).ok()
+}
+
+/// How it was evaluated, if by a command or by servers: the keys of `[likelihood]` and the number of workers, where they were given.
+pub fn evaluated_by(ledger: &Ledger) -> Option<Map<String, Value>> {
+    match ledger.remark(Topic::Likelihood)? {
+        Value::Object(keys) => Some(keys.clone()),
+        // Early stores have the words of the command alone.
+        words => Some(Map::from_iter([("command".to_owned(), words.clone())])),
+    }
 }
 
 /// The UM-Bridge servers that evaluated, if they did.
 pub fn bridge(ledger: &Ledger) -> Option<Bridge> {
-    Bridge::deserialize(ledger.remark(Topic::Likelihood)?.get("umbridge")?).ok()
+    Bridge::deserialize(evaluated_by(ledger)?.get("umbridge")?).ok()
 }
 
 /// How a run stands in one word, and who writes to it. The rules that look at the belief need a fit; `result` does that.

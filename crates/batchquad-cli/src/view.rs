@@ -101,7 +101,12 @@ impl Seen<'_> {
         });
         lines.push(line(belief.as_deref().unwrap_or("log Z  unknown yet"), Weight::Strong));
         if let Some(trust) = Trust::recorded(ledger) {
-            let weight = if trust.verdict == Level::DoNotTrust { Weight::Alarm } else { Weight::Plain };
+            let weight = match trust.verdict {
+                // What was said of fewer values may be true no more.
+                _ if trust.newer(ledger) > 0 => Weight::Faint,
+                Level::DoNotTrust => Weight::Alarm,
+                _ => Weight::Plain,
+            };
             lines.push(line(&trust.line_at(ledger), weight));
         }
         let most = self.engine.settings().max_evaluations;

@@ -51,7 +51,7 @@ pub enum Error {
         value: f64,
     },
     /// Every log-likelihood is −∞, so there is nothing to integrate and no evidence to report.
-    #[error("all {count} log-likelihoods are -inf, expected at least one finite value: there is no evidence to report")]
+    #[error("{}, expected at least one finite value: there is no evidence to report", none_finite(*count))]
     NoFiniteValue {
         /// How many values were given.
         count: usize,
@@ -216,4 +216,12 @@ pub fn require_positive(what: &str, value: f64) -> Result<f64> {
 /// [`Error::Invalid`] naming `what` otherwise.
 pub fn require_finite(what: &str, value: f64) -> Result<f64> {
     if value.is_finite() { Ok(value) } else { Err(Error::invalid(what, value, "a finite number")) }
+}
+/// So many log-likelihoods, none of them finite, in words.
+fn none_finite(count: usize) -> String {
+    match count {
+        0 => "no log-likelihood is known".into(),
+        1 => "the only log-likelihood is -inf".into(),
+        n => format!("all {n} log-likelihoods are -inf"),
+    }
 }

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | say what is known beforehand | [`Prior`], [`prior`] |
 //! | integrate | [`integrate`], [`integrate_noisy`], [`Config`], [`Settings`], [`Integral`], [`Estimate`] |
+//! | … with a store or with progress | [`Integration`] |
 //! | drive a run oneself: ask, evaluate, tell | [`Engine`], [`run`] |
 //! | keep a run, and resume it | [`run::Session`], [`journal`] |
 //! | evaluate on threads or as processes | [`evaluate`] |
@@ -16,7 +17,7 @@
 //! | integrate a function whose values are known | [`belief`] |
 //! | numerics | [`numeric`] |
 //!
-//! The formulas are in `MATH.md`, the reasons in `DESIGN.md`.
+//! The formulas are in [`math`], which is `MATH.md` of the repository, the reasons in `DESIGN.md`.
 //!
 //! ```
 //! use batchquad::{Config, Prior, integrate, prior::Distribution};
@@ -46,8 +47,14 @@ pub use belief::Estimate;
 pub use error::{Error, Result};
 pub use points::Points;
 pub use prior::Prior;
-pub use run::{Config, Engine, Integral, Settings, integrate, integrate_noisy};
+pub use run::{Config, Engine, Integral, Integration, Settings, integrate, integrate_noisy};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+// For readers only: it is no part of the library.
+#[cfg(all(doc, not(doctest)))]
+#[allow(rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags, rustdoc::invalid_rust_codeblocks)]
+#[doc = include_str!("../../../MATH.md")]
+pub mod math {}

@@ -204,6 +204,41 @@ fn replicates_are_averaged_where_their_noise_is_known() {
 }
 
 #[test]
+fn a_replacement_takes_the_place_of_all_values_that_count() {
+    let (mut engine, jobs) = asked(Settings::default());
+    let id = jobs[3].id;
+    let (first, sd) = measure(&jobs[3]);
+    let answer = |value: f64, sd: f64| Told { sd: Some(sd), ..Told::new(id, Outcome::Value(value)) };
+    let good = engine.current().unwrap().estimate;
+    for wrong in [first + 40.0, first + 50.0] {
+        assert_eq!(engine.apply(&Event::Told(answer(wrong, 0.1))).unwrap(), Applied::Averaged);
+    }
+    assert_ne!(engine.current().unwrap().estimate.log_z.to_bits(), good.log_z.to_bits());
+    // The first value alone again: log Z is what it was, to the last bit.
+    let alone = Event::Replaced(answer(first, sd));
+    assert_eq!(engine.apply(&alone).unwrap(), Applied::Replaced);
+    assert_eq!(engine.apply(&alone).unwrap(), Applied::Repeated);
+    assert_eq!(engine.current().unwrap().estimate.log_z.to_bits(), good.log_z.to_bits());
+    let entry = engine.ledger().entry(id).unwrap();
+    assert_eq!(entry.values().collect::<Vec<_>>(), [(first, Some(sd))]);
+    let kept: Vec<_> = entry.replaced.iter().map(|told| told.outcome.clone()).collect();
+    assert_eq!(kept, [Outcome::Value(first + 40.0), Outcome::Value(first + 50.0)]);
+    // What was taken back does not come back, whatever noise it is said to have.
+    assert_eq!(engine.apply(&Event::Told(answer(first + 40.0, 0.1))).unwrap(), Applied::Repeated);
+    assert_eq!(engine.apply(&Event::Told(answer(first + 40.0, 0.7))).unwrap(), Applied::Repeated);
+    // A standard deviation can be put right alone; the old one is then known, a third one is a contradiction.
+    assert_eq!(engine.apply(&Event::Replaced(answer(first, 2.0))).unwrap(), Applied::Replaced);
+    assert_eq!(engine.ledger().entry(id).unwrap().values().collect::<Vec<_>>(), [(first, Some(2.0))]);
+    assert_eq!(engine.apply(&Event::Told(answer(first, sd))).unwrap(), Applied::Repeated);
+    assert_eq!(engine.apply(&Event::Told(answer(first, 3.0))).unwrap(), Applied::Conflict);
+    // Further values are averaged with the new one.
+    assert_eq!(engine.apply(&Event::Told(answer(first + 0.5, 0.1))).unwrap(), Applied::Averaged);
+    assert!(
+        engine.apply(&Event::Replaced(answer(first, -1.0))).unwrap_err().to_string().contains("a finite number ≥ 0")
+    );
+}
+
+#[test]
 fn imported_replicates_weigh_as_much_as_they_are_worth() {
     // The same values, once with many bad copies of one that is far off: they change log Z by less than their share of the bar.
     let grid = || (0..7).flat_map(|i| (0..7).map(move |j| [f64::from(i) * 0.35, f64::from(j) * 0.35 - 0.5]));

@@ -337,3 +337,36 @@ fn the_covariance_is_that_of_the_true_posterior() {
     let sd = posterior.moments().unwrap().sd;
     assert!((covariance[0][0] - sd[0] * sd[0]).abs() < 1e-14);
 }
+
+#[test]
+fn a_parameter_between_two_ends_always_has_a_mean() {
+    // The likelihood rises with θ, so that the posterior leans against the upper end of its support.
+    let prior = Prior::independent([
+        ("rate", Distribution::log_uniform(1e-3, 10.0).unwrap()),
+        ("share", Distribution::beta(1.0, 1.0).unwrap()),
+    ])
+    .unwrap();
+    for surrogate in [SurrogateChoice::WsabiL, SurrogateChoice::Auto] {
+        let settings = Settings { surrogate, max_evaluations: 64, ..Settings::default() };
+        let config = Config { settings, ..Config::default() };
+        let run = integrate(|t| 0.3 * t[0] + 2.0 * t[1], prior.clone(), config).unwrap();
+        let found = run.engine.posterior().unwrap().moments().unwrap();
+        // ∫θ e^{0.3θ} dθ/θ over ∫e^{0.3θ} dθ/θ from 10⁻³ to 10, and ∫θe^{2θ}dθ over ∫e^{2θ}dθ from 0 to 1, by the trapezoidal rule.
+        let average = |low: f64, high: f64, weight: &dyn Fn(f64) -> f64| {
+            let n = 200_000;
+            let (mut sum, mut total) = (0.0, 0.0);
+            for i in 0..=n {
+                let t = low + (high - low) * f64::from(i) / f64::from(n);
+                let w = if i == 0 || i == n { 0.5 } else { 1.0 } * weight(t);
+                sum += w * if low < 0.0 { t.exp() } else { t };
+                total += w;
+            }
+            sum / total
+        };
+        let rate = average(1e-3_f64.ln(), 10.0_f64.ln(), &|t| (0.3 * t.exp()).exp());
+        let share = average(0.0, 1.0, &|t| (2.0 * t).exp());
+        assert!((found.mean[0] / rate - 1.0).abs() < 0.05, "{surrogate:?}: {found:?}, expected {rate}");
+        assert!((found.mean[1] - share).abs() < 0.02, "{surrogate:?}: {found:?}, expected {share}");
+        assert!(found.sd.iter().all(|sd| sd.is_finite()), "{found:?}");
+    }
+}

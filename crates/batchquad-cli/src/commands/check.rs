@@ -55,7 +55,7 @@ pub fn check(path: &Path) -> Result<Exit> {
         }
     };
     evaluator.shutdown();
-    let point: Vec<String> = problem.prior.names().iter().zip(&theta).map(|(n, v)| format!("{n} = {v}")).collect();
+    let point: Vec<String> = problem.prior.names().iter().zip(&theta).map(|(n, v)| format!("{n} = {v:?}")).collect();
     if !finished.stderr_tail.is_empty() {
         note(&format!("standard error of the command: {}", finished.stderr_tail));
     }
@@ -65,7 +65,7 @@ pub fn check(path: &Path) -> Result<Exit> {
             let noise = finished.sd.map(|sd| format!(" ± {sd}")).unwrap_or_default();
             print(&facts(&[(
                 "evaluated",
-                format!("log-likelihood {value}{noise} at the prior median ({}), in {took}", point.join(", ")),
+                format!("log-likelihood {value:?}{noise} at the prior median ({}), in {took}", point.join(", ")),
             )]))?;
             Ok(Exit::Done)
         }

@@ -29,7 +29,8 @@ const MOST: usize = 1 << 20;
 pub fn draws(args: &DrawsArgs) -> Result<Exit> {
     let fewest = if args.weighted { FEWEST_WEIGHTED } else { 1 };
     if args.n < fewest || args.n > MOST {
-        return Err(BadInput(format!("-n is {}, expected a number from {fewest} to {MOST}", args.n)).into());
+        let why = if args.weighted { ": with --weighted, fewer cannot be fitted to the posterior" } else { "" };
+        return Err(BadInput(format!("-n is {}, expected a number from {fewest} to {MOST}{why}", args.n)).into());
     }
     let (engine, _) = peek(&args.store)?;
     let posterior = engine.posterior().with_context(|| format!("{} has no posterior", args.store.display()))?;

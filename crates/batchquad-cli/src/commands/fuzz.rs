@@ -56,7 +56,7 @@ fn fuzzed_told_lines() {
     let mut session = Session::in_memory(&bump().plan().unwrap()).unwrap();
     session.ask(8, || false).unwrap();
     let count = Mutator::new(13).run(&seeds("answers"), |input| {
-        if let Ok((told, _)) = tell::take(&mut session, input) {
+        if let Ok((told, _)) = tell::take(&mut session, input, false) {
             assert!(told.seconds.is_finite() && told.seconds >= 0.0);
         }
     });

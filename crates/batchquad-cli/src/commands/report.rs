@@ -55,7 +55,7 @@ fn page_beside(store: &Path) -> PathBuf {
 }
 
 /// Shows a file with whatever the system shows pages with.
-fn open(file: &Path) {
+pub fn open(file: &Path) {
     let program = if cfg!(target_os = "macos") {
         "open"
     } else if cfg!(windows) {

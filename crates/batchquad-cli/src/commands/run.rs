@@ -4,6 +4,7 @@ use std::{path::Path, time::Duration};
 
 use anyhow::Result;
 use batchquad::{
+    Error,
     evaluate::Evaluator,
     interrupt::heeding,
     run::{Progress, Report, Run, Session, Status, Stop, aborted},
@@ -29,14 +30,26 @@ const PATIENCE: Duration = Duration::from_millis(50);
 pub fn run(args: &RunArgs) -> Result<Exit> {
     let mut problem = Problem::read(&args.problem)?;
     problem.change(&args.changes)?;
-    let workers = args.workers.or(problem.workers).unwrap_or_else(cores);
+    problem.workers = args.workers.or(problem.workers);
+    let workers = problem.workers.unwrap_or_else(cores);
     // Before the store: a mistake in the command should leave nothing behind.
     let evaluator = problem.likelihood()?.evaluator(problem.prior.names(), workers);
-    let mut evaluator = evaluator.map_err(|e| within("likelihood", e).of(&args.problem))?;
+    let mut evaluator = evaluator.map_err(|e| blame(e, args))?;
     let dir = args.store.clone().unwrap_or_else(|| default_store(&args.problem));
     let (json, store) = (args.json, dir.clone());
     let signals = Signals::listen(evaluator.interrupt(), move || say_goodbye(json, &store))?;
     heeding(signals.computing(), || integrate(&problem, evaluator.as_mut(), &signals, &dir, args))
+}
+
+/// What is wrong with the evaluator, in the words of whoever asked for it.
+fn blame(error: Error, args: &RunArgs) -> BadInput {
+    match error {
+        Error::Invalid { what, value, expected } if what == "number of workers" => {
+            let key = if args.workers.is_some() { "--workers" } else { "run.workers" };
+            BadInput(format!("{key} is {value}, expected {expected}"))
+        }
+        other => within("likelihood", other).of(&args.problem),
+    }
 }
 
 fn integrate(
@@ -86,7 +99,7 @@ fn resume(dir: &Path, problem: &Problem, args: &RunArgs) -> Result<Session> {
 }
 
 /// Advances the run to its end, or until it is interrupted.
-fn drive(run: &mut Run<'_>, signals: &Signals, display: &mut Display) -> Result<Stop> {
+pub fn drive(run: &mut Run<'_>, signals: &Signals, display: &mut Display) -> Result<Stop> {
     let mut interrupted = false;
     loop {
         if signals.arrived() && !interrupted {
@@ -130,7 +143,7 @@ fn finish(session: &mut Session, stop: &Stop, dir: &Path, args: &RunArgs) -> Res
     } else if stop.status == Status::Failed && report.log_z.is_none() {
         note(&format!("there is no log Z: {}", stop.reason));
     }
-    Ok(Exit::of_stop(stop, session.engine.settings()))
+    Ok(Exit::of_stop(stop, session.engine.settings()).strictly(args.strict, report.trust.as_ref()))
 }
 
 fn resumable() -> String {
@@ -160,7 +173,8 @@ fn again() -> String {
     let quote = |word: String| {
         if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
     };
-    std::env::args_os().map(|word| quote(word.to_string_lossy().into_owned())).collect::<Vec<_>>().join(" ")
+    let words = crate::WORDS.get().into_iter().flatten();
+    words.map(|word| quote(word.to_string_lossy().into_owned())).collect::<Vec<_>>().join(" ")
 }
 
 fn cores() -> usize {

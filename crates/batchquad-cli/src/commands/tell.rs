@@ -33,7 +33,7 @@ struct Circumstances {
 /// The longest line: no answer has more to say.
 const LONGEST: usize = 1 << 20;
 
-pub fn tell(store: &Path, file: Option<&Path>) -> Result<Exit> {
+pub fn tell(store: &Path, file: Option<&Path>, replace: bool) -> Result<Exit> {
     let mut lines = match file {
         Some(path) => {
             let file = File::open(path).map_err(|e| BadInput(format!("cannot open {}: {e}", path.display())))?;
@@ -63,11 +63,11 @@ pub fn tell(store: &Path, file: Option<&Path>) -> Result<Exit> {
             Some(session) => session,
             None => open_store.insert(open(store).with_context(|| format!("line {number} was not recorded"))?),
         };
-        match take(session, &line) {
+        match take(session, &line, replace) {
             Ok((_, Applied::Repeated)) => repeated += 1,
             Ok((told, applied)) => {
                 counted += 1;
-                remark(number, &told, applied);
+                remark(number, &told, applied, replace);
             }
             // A store that takes no more records is the end; a line that cannot be used is not.
             Err(e) if !e.is_recoverable() => return Err(e.into()),
@@ -120,8 +120,8 @@ impl Lines {
     }
 }
 
-/// Records the answer on a line.
-pub fn take(session: &mut Session, line: &[u8]) -> batchquad::Result<(Told, Applied)> {
+/// Records the answer on a line; with `replace` in the place of the one that counts.
+pub fn take(session: &mut Session, line: &[u8], replace: bool) -> batchquad::Result<(Told, Applied)> {
     let said = answer(line)?;
     let id = said.id.ok_or_else(|| Error::invalid("id", "missing", "the id of a job, as in {\"id\": 3, …}"))?;
     let theta = session.engine.ledger().entry(id)?.job.theta.clone();
@@ -133,20 +133,29 @@ pub fn take(session: &mut Session, line: &[u8]) -> batchquad::Result<(Told, Appl
     let Circumstances { seconds, worker } = serde_json::from_slice(line).unwrap_or_default();
     let seconds = if seconds.is_finite() && seconds >= 0.0 { seconds } else { 0.0 };
     let told = Told { id, outcome, sd, attempt: 1, seconds, worker };
-    let event = Event::Told(told.clone());
+    let event = if replace { Event::Replaced(told.clone()) } else { Event::Told(told.clone()) };
     Ok((told, session.keep(&event)?))
 }
 
-fn remark(number: u64, told: &Told, applied: Applied) {
+fn remark(number: u64, told: &Told, applied: Applied, replace: bool) {
     let id = told.id;
     match (applied, &told.outcome) {
         (Applied::Conflict, _) => {
             note(&format!(
-                "line {number}: evaluation {id} has another value already: this one is kept and flagged, the first counts"
+                "line {number}: evaluation {id} has another value already: this one is kept and flagged, the first counts (`--replace` lets this one count)"
             ));
         }
         (Applied::Averaged, _) => {
             note(&format!("line {number}: evaluation {id} has another value already: both count, by their precision"))
+        }
+        (Applied::Replaced, Outcome::Value(value)) if replace => {
+            let noise = told.sd.map(|sd| format!(" ± {sd}")).unwrap_or_default();
+            note(&format!(
+                "line {number}: from now on {value}{noise} counts for evaluation {id}; the answer before is kept"
+            ))
+        }
+        (Applied::Replaced, Outcome::Failed { .. }) => {
+            note(&format!("line {number}: evaluation {id} has no value any more; the answer before is kept"))
         }
         (Applied::Replaced, _) => {
             note(&format!("line {number}: evaluation {id} had failed: from now on the value counts"))

@@ -10,9 +10,11 @@ use anyhow::Result;
 use batchquad::{Engine, evaluate::clean, journal::Replay, run::peek};
 
 use crate::{
+    commands::report::open,
     exit::Exit,
-    output::print,
-    screen::Screen,
+    output::{note, print},
+    screen::{Screen, signals},
+    serve::Server,
     store::state,
     view::{Line, Seen, Weight},
 };
@@ -21,6 +23,19 @@ use crate::{
 const EVERY: Duration = Duration::from_millis(500);
 /// The size of a frame where there is no terminal.
 const FRAME: (usize, usize) = (100, 40);
+
+/// Serves a page that follows the run, until somebody wants to leave.
+pub fn page(store: &Path, show: bool) -> Result<Exit> {
+    let server = Server::new(store)?;
+    let stopped = signals()?;
+    print(&server.address())?;
+    note("the page is for this machine alone; Ctrl-C ends it, and the run goes on");
+    if show {
+        open(Path::new(&server.address()));
+    }
+    server.serve(&stopped);
+    Ok(Exit::Done)
+}
 
 pub fn watch(store: &Path, once: bool) -> Result<Exit> {
     let mut look = Look::new(store)?;

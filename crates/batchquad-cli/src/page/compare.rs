@@ -7,14 +7,14 @@ use batchquad::{
     infer::Standing,
     run::{
         Level,
-        report::{Tally, Trust},
+        report::{Contender, Tally, Trust, conclusion, probability},
     },
 };
 use batchquad_plot::{Axis, Chart, Errors, Figure};
 use serde::Serialize;
 
 use super::{
-    Drawn,
+    Drawn, NARROW,
     diagnostics::level,
     render,
     words::{count, plus_minus},
@@ -53,10 +53,11 @@ struct Model {
 
 /// The comparison as HTML.
 pub fn compare(models: &[Compared<'_>]) -> Result<String> {
-    let best = models.iter().max_by(|a, b| a.standing.probability.total_cmp(&b.standing.probability));
-    let headline = best.map_or_else(String::new, |best| {
-        format!("{} is the most probable, with {:.1} %", clean(&best.name), 100.0 * best.standing.probability)
-    });
+    let contenders: Vec<Contender<'_>> = models
+        .iter()
+        .map(|m| Contender { name: &m.name, standing: m.standing, verdict: Some(m.trust.verdict) })
+        .collect();
+    let headline = clean(&conclusion(&contenders));
     let row = |m: &Compared<'_>| Model {
         name: clean(&m.name),
         log_z: plus_minus(m.log_z, m.log_z_sd),
@@ -64,7 +65,10 @@ pub fn compare(models: &[Compared<'_>]) -> Result<String> {
             sd if sd > 0.0 => plus_minus(m.standing.log_bayes_factor, sd),
             _ => "0".into(),
         },
-        probability: format!("{:.4} ± {:.4}", m.standing.probability, m.standing.probability_sd),
+        probability: match m.trust.verdict {
+            Level::DoNotTrust => "unknown".into(),
+            _ => probability(m.standing.probability, m.standing.probability_sd),
+        },
         evaluations: Tally::of(m.engine.ledger()).done(),
         parameters: m.engine.prior().names().iter().map(|n| clean(n)).collect::<Vec<_>>().join(", "),
         level: level(m.trust.verdict),
@@ -102,13 +106,20 @@ pub fn compare(models: &[Compared<'_>]) -> Result<String> {
         models: models.iter().map(row).collect(),
         evidences: Drawn::new(
             "evidences",
-            &Figure::new(label, evidences).width(820.0).panel_height(height),
+            &Figure::new(label.clone(), evidences.clone()).width(820.0).panel_height(height),
             "Evidences; what matters is their differences.",
-        ),
+        )
+        .with_narrow("evidences", &Figure::new(label, evidences).width(NARROW).panel_height(height)),
         probabilities: Drawn::new(
             "probabilities",
-            &Figure::new("Posterior probabilities of the models", probabilities).width(820.0).panel_height(height),
+            &Figure::new("Posterior probabilities of the models", probabilities.clone())
+                .width(820.0)
+                .panel_height(height),
             "Probabilities of the models, with the uncertainty that comes from that of the evidences.",
+        )
+        .with_narrow(
+            "probabilities",
+            &Figure::new("Posterior probabilities of the models", probabilities).width(NARROW).panel_height(height),
         ),
     };
     render("compare.html", &page)

@@ -3,7 +3,10 @@
 use batchquad::Engine;
 use batchquad_plot::{Axis, Band, Chart, Figure, Line, Rule};
 
-use super::{Drawn, words::count};
+use super::{
+    Drawn, NARROW,
+    words::{count, plus_minus},
+};
 
 /// What was believed after so many batches.
 pub struct Step {
@@ -29,7 +32,9 @@ pub fn steps(engine: &Engine) -> Vec<Step> {
 }
 
 /// log Z with its band against evaluations and against batches, and its standard deviation.
-pub fn figure(steps: &[Step], known: Option<f64>, target: Option<f64>) -> Option<Drawn> {
+pub fn figure(steps: &[Step], known: Option<f64>, target: Option<f64>, failures: bool) -> Option<Drawn> {
+    // What failed has no value, and the belief counts values.
+    let counted = if failures { "evaluations with a value" } else { "evaluations" };
     let last = steps.last()?;
     let (low, high) = range(steps, known);
     let estimate = |x_axis: Axis, x: fn(&Step) -> usize| {
@@ -49,19 +54,19 @@ pub fn figure(steps: &[Step], known: Option<f64>, target: Option<f64>) -> Option
             None => chart,
         }
     };
-    let sd = Chart::new(Axis::counts("evaluations"), Axis::logarithmic("sd of log Z"))
+    let sd = Chart::new(Axis::counts(counted), Axis::logarithmic("sd of log Z"))
         .with(Line::new(steps.iter().map(|s| (s.values as f64, s.log_z_sd))).named("sd").colour(2).marked().width(1.6));
     let sd = match target {
         Some(target) => sd.with(Rule::horizontal(target).style(4).named("target_sd")),
         None => sd,
     };
-    let by_values = estimate(Axis::counts("evaluations"), |s| s.values);
+    let by_values = estimate(Axis::counts(counted), |s| s.values);
     let by_batches = estimate(Axis::counts("batches"), |s| s.batches);
-    let label = format!(
-        "log Z against evaluations and against batches; it ends at {:.3} with a standard deviation of {:.2e}",
-        last.log_z, last.log_z_sd
-    );
-    let rows = vec![vec![Some(by_values), Some(by_batches), Some(sd)]];
+    let label =
+        format!("log Z against evaluations and against batches; it ends at {}", plus_minus(last.log_z, last.log_z_sd));
+    let charts = [by_values, by_batches, sd];
+    let narrow = Figure::column(label.clone(), charts.clone()).width(NARROW).panel_height(180.0).one_legend();
+    let rows = vec![charts.map(Some).to_vec()];
     let figure = Figure::grid(label, rows).width(920.0).panel_height(220.0).one_legend();
     let cut = steps.iter().any(|s| s.log_z < low || s.log_z > high);
     let caption = format!(
@@ -69,7 +74,7 @@ pub fn figure(steps: &[Step], known: Option<f64>, target: Option<f64>) -> Option
         count(steps.len(), "round", "rounds"),
         if cut { "; early rounds outside the frame are cut off" } else { "" }
     );
-    Some(Drawn::new("convergence", &figure, caption))
+    Some(Drawn::new("convergence", &figure, caption).with_narrow("convergence", &narrow))
 }
 
 /// A vertical range in which the later rounds can be read: the first beliefs may be off by orders of magnitude.

@@ -7,6 +7,7 @@ mod compare;
 mod convergence;
 mod diagnostics;
 mod failures;
+mod live;
 mod posterior;
 mod repeat;
 mod report;
@@ -16,6 +17,7 @@ mod timeline;
 mod words;
 
 pub use compare::{Compared, compare};
+pub use live::{Live, live};
 pub use report::report;
 pub use save::{Named, save};
 
@@ -28,28 +30,50 @@ use sha2::{Digest, Sha256};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
-const TEMPLATES: [(&str, &str); 4] = [
+const LIVE: &str = include_str!("live.js");
+const TEMPLATES: [(&str, &str); 6] = [
     ("base.html", include_str!("base.html")),
     ("figure.html", include_str!("figure.html")),
     ("report.html", include_str!("report.html")),
     ("compare.html", include_str!("compare.html")),
+    ("live.html", include_str!("live.html")),
+    ("live-body.html", include_str!("live-body.html")),
 ];
 
 /// A figure with what is said about it.
 #[derive(Debug, Serialize)]
 struct Drawn {
     svg: Value,
+    /// The same for a screen as narrow as that of a telephone.
+    narrow: Option<Value>,
     caption: String,
 }
 
+/// The width of a figure on a narrow screen.
+const NARROW: f64 = 360.0;
+
 impl Drawn {
     fn new(id: &str, figure: &Figure, caption: impl Into<String>) -> Self {
-        Self { svg: Value::from_safe_string(figure.inline(id)), caption: caption.into() }
+        Self { svg: Value::from_safe_string(figure.inline(id)), narrow: None, caption: caption.into() }
+    }
+
+    fn with_narrow(mut self, id: &str, figure: &Figure) -> Self {
+        self.narrow = Some(Value::from_safe_string(figure.inline(&format!("{id}-narrow"))));
+        self
     }
 }
 
 /// The text of a page.
 fn render(template: &str, page: &impl Serialize) -> Result<String> {
+    render_with(template, page, SCRIPT, "")
+}
+
+/// The text of a page that asks the program that serves it how things are.
+fn render_live(page: &impl Serialize) -> Result<String> {
+    render_with("live.html", page, LIVE, "; connect-src 'self'")
+}
+
+fn render_with(template: &str, page: &impl Serialize, script: &str, allowed: &str) -> Result<String> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     for (name, source) in TEMPLATES {
@@ -57,14 +81,14 @@ fn render(template: &str, page: &impl Serialize) -> Result<String> {
     }
     let style = format!("{STYLESHEET}{STYLE}");
     let policy = format!(
-        "default-src 'none'; style-src '{}'; script-src '{}'; img-src data:; base-uri 'none'; form-action 'none'",
+        "default-src 'none'; style-src '{}'; script-src '{}'; img-src data:; base-uri 'none'; form-action 'none'{allowed}",
         hash(&style),
-        hash(SCRIPT)
+        hash(script)
     );
     Ok(environment.get_template(template)?.render(context! {
         page => Value::from(Serde(page)),
         style => Value::from_safe_string(style),
-        script => Value::from_safe_string(SCRIPT.to_owned()),
+        script => Value::from_safe_string(script.to_owned()),
         policy => Value::from_safe_string(policy),
         version => env!("CARGO_PKG_VERSION"),
     })?)

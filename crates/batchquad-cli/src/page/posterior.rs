@@ -8,13 +8,14 @@ use batchquad::{
     evaluate::clean,
     infer::{Curve, Marginal, Method, Posterior, Surface},
     prior::Parameters,
+    run::report::labels,
 };
 use batchquad_plot::{Axis, Band, Chart, Density, Figure, Line, Marker, Points, Rule};
 use serde::Serialize;
 
 use super::{
-    Drawn,
-    words::{count, noisy, rounded},
+    Drawn, NARROW,
+    words::{count, label, noisy, rounded},
 };
 
 /// Points of a marginal's curve.
@@ -59,9 +60,10 @@ struct Shown {
 /// The posterior under the current belief.
 pub fn section(engine: &Engine) -> Result<Section> {
     let posterior = engine.posterior()?;
+    let labels = labels(engine.ledger());
     let shown = |marginal: Marginal| -> Result<Shown> {
         Ok(Shown {
-            name: clean(marginal.name()),
+            name: label(&labels, marginal.name()),
             curve: marginal.curve(CURVE)?,
             highest: marginal.highest_density(MASS)?,
             marginal,
@@ -148,10 +150,12 @@ fn marginals(shown: &[Shown]) -> Drawn {
         _ => 3,
     };
     let label = format!("Marginal posterior densities of {}", count(shown.len(), "parameter", "parameters"));
+    let charts: Vec<Chart> = charts.collect();
+    let narrow = Figure::column(label.clone(), charts.clone()).width(NARROW).panel_height(130.0).one_legend();
     let figure = Figure::wrapped(label, columns, charts).width(if columns == 1 { 560.0 } else { 920.0 });
     let caption =
         "Posterior density of each parameter with its 95 % highest-density interval, its mean, and the prior behind.";
-    Drawn::new("marginals", &figure.panel_height(150.0).one_legend(), caption)
+    Drawn::new("marginals", &figure.panel_height(150.0).one_legend(), caption).with_narrow("marginals", &narrow)
 }
 
 /// The joint densities of pairs with the nodes on them; none for a single parameter.

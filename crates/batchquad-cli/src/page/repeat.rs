@@ -5,13 +5,13 @@ use batchquad::{
     evaluate::clean,
     journal::{Event, FORMAT, Replay, Topic},
     prior::{Parameter, Parameters},
-    run::report::known_log_z,
+    run::report::{known_log_z, labels},
 };
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::words::{count, date};
-use crate::store::{bridge, command};
+use crate::store::{WORKERS, bridge, command, evaluated_by};
 
 /// Settings, versions, seed and command.
 #[derive(Debug, Serialize)]
@@ -55,14 +55,22 @@ pub fn repeat(engine: &Engine, replay: &Replay) -> anyhow::Result<Repeat> {
 fn problem_file(engine: &Engine) -> anyhow::Result<String> {
     let ledger = engine.ledger();
     let mut text = String::new();
+    let labels = labels(ledger);
     for parameter in Parameters::from_problem(ledger.header().problem())?.iter() {
         let (key, prior) = match parameter {
             Parameter::Scalar { name, prior } => (format!("name = {}", toml(&name.as_str().into())?), json!(prior)),
             Parameter::Joint { names, prior } => (format!("names = {}", toml(&names.as_slice().into())?), json!(prior)),
         };
-        text.push_str(&format!("[[parameter]]\n{key}\nprior = {}\n\n", toml(&prior)?));
+        let own: Vec<Option<&String>> = parameter.names().iter().map(|name| labels.get(name)).collect();
+        let label = match (parameter, own.iter().copied().collect::<Option<Vec<_>>>()) {
+            (Parameter::Scalar { .. }, Some(own)) => format!("label = {}\n", toml(&json!(own[0]))?),
+            (Parameter::Joint { .. }, Some(own)) => format!("labels = {}\n", toml(&json!(own))?),
+            _ => String::new(),
+        };
+        text.push_str(&format!("[[parameter]]\n{key}\n{label}prior = {}\n\n", toml(&prior)?));
     }
     let settings = engine.settings().to_map()?;
+    let how = evaluated_by(ledger).unwrap_or_default();
     let likelihood = match (command(ledger), bridge(ledger)) {
         (Some(words), _) => Some(format!("command = {}", toml(&Value::from(words))?)),
         (None, Some(bridge)) => Some(format!("umbridge = {}", toml(&json!(bridge))?)),
@@ -70,12 +78,23 @@ fn problem_file(engine: &Engine) -> anyhow::Result<String> {
     };
     if let Some(line) = likelihood {
         text.push_str(&format!("[likelihood]\n{line}\n"));
+        for (key, value) in how.iter().filter(|(key, _)| !["command", "umbridge", WORKERS].contains(&key.as_str())) {
+            // Anybody may have written to the store: what is no key and value of a problem file is left out.
+            let (true, Ok(value)) = (is_key(key), toml(value)) else { continue };
+            text.push_str(&format!("{key} = {value}\n"));
+            if key == "env" {
+                text.push_str("# values of environment variables are not kept: put yours in\n");
+            }
+        }
         if let Some(value) = settings.get("on_failure") {
             text.push_str(&format!("on_failure = {}\n", toml(value)?));
         }
         text.push('\n');
     }
     text.push_str(&format!("[run]\nseed = {}\n", engine.seed()));
+    if let Some(workers) = how.get(WORKERS).and_then(Value::as_u64) {
+        text.push_str(&format!("{WORKERS} = {workers}\n"));
+    }
     if let Some(known) = known_log_z(ledger) {
         text.push_str(&format!("known_log_z = {known:?}\n"));
     }
@@ -83,6 +102,10 @@ fn problem_file(engine: &Engine) -> anyhow::Result<String> {
         text.push_str(&format!("{key} = {}\n", toml(value)?));
     }
     Ok(clean(&text))
+}
+
+fn is_key(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c == '_')
 }
 
 /// A JSON value as TOML on one line.
@@ -101,7 +124,10 @@ fn events(replay: &Replay) -> Vec<(String, String)> {
             }
             Event::Imported { rows } => format!("{} imported", count(rows.len(), "evaluation", "evaluations")),
             event => match (event.remark(), event) {
-                (Some((Topic::Likelihood, value)), _) => format!("likelihood: {value}"),
+                (Some((Topic::Likelihood, value)), _) => {
+                    let how = value.get("command").or_else(|| value.get("umbridge"));
+                    format!("likelihood: {}", how.unwrap_or(&value))
+                }
                 (Some((Topic::KnownLogZ, value)), _) => format!("known log Z: {value}"),
                 // The other remarks are for programs.
                 (None, Event::Note { text }) => text.clone(),

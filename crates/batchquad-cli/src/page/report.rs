@@ -73,12 +73,17 @@ pub fn report(engine: &Engine, replay: &Replay, store: &Path, known: Option<f64>
         verdict: verdict(&report, replay),
         facts: facts(&report, replay),
         log_z,
-        convergence: convergence::figure(&steps(engine), report.known_log_z, engine.settings().target_sd),
+        convergence: convergence::figure(
+            &steps(engine),
+            report.known_log_z,
+            engine.settings().target_sd,
+            report.tally.failures > 0,
+        ),
         posterior,
         no_posterior,
         diagnostics: report.diagnosis.as_ref().map(diagnostics::section),
         timeline: timeline::figure(replay),
-        failures: failures(engine.ledger()),
+        failures: failures(engine),
         table: table(engine.ledger()),
         repeat: repeat(engine, replay)?,
     };
@@ -115,7 +120,7 @@ fn facts(report: &Report, replay: &Replay) -> Vec<(&'static str, String)> {
         } else {
             format!("known to a factor of {}", compact(sd.exp(), 2))
         };
-        facts.push(("Z", format!("{} {within}", exponential(log_z))));
+        facts.push(("Z", format!("{} {within}", exponential(log_z, sd))));
         if let Some(known) = report.known_log_z {
             let away = (log_z - known) / sd;
             let side = if away > 0.0 { "below" } else { "above" };

@@ -1,5 +1,8 @@
 //! Times and numbers in words.
 
+use std::collections::BTreeMap;
+
+use batchquad::evaluate::clean;
 use batchquad_plot::compact;
 
 /// A log-likelihood, with the standard deviation of its noise where that is known.
@@ -51,19 +54,89 @@ pub fn rounded(value: f64, sd: f64) -> String {
     crate::output::rounded(value, sd).replace('-', "−")
 }
 
-/// `exp(log_value)` as a power of ten, also where it would underflow.
-pub fn exponential(log_value: f64) -> String {
+/// What a page calls a parameter: its label as plain text, or its name.
+pub fn label(labels: &BTreeMap<String, String>, name: &str) -> String {
+    clean(&labels.get(name).map_or_else(|| name.to_owned(), |label| in_plain_text(label)))
+}
+
+/// Formulas between dollar signs as plain text: Greek letters, and no more of TeX than its commands for these.
+fn in_plain_text(label: &str) -> String {
+    let mut text = String::new();
+    for (i, piece) in label.split('$').enumerate() {
+        if i % 2 == 0 {
+            text.push_str(piece);
+            continue;
+        }
+        let mut rest = piece;
+        while let Some(at) = rest.find('\\') {
+            text.push_str(&rest[..at]);
+            let word: String = rest[at + 1..].chars().take_while(char::is_ascii_alphabetic).collect();
+            rest = &rest[at + 1 + word.len()..];
+            // TeX ends a command at the first blank and drops it.
+            rest = if word.is_empty() { rest } else { rest.trim_start() };
+            match GREEK.iter().find(|(name, _)| *name == word) {
+                Some((_, letter)) => text.push(*letter),
+                // \mathrm, \rm, \, and their like say how, not what.
+                None if word.is_empty() => rest = rest.strip_prefix([',', ';', '!', ' ']).unwrap_or(rest),
+                None => {}
+            }
+        }
+        text.push_str(rest);
+    }
+    text.retain(|c| !matches!(c, '{' | '}'));
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+const GREEK: [(&str, char); 33] = [
+    ("alpha", 'α'),
+    ("beta", 'β'),
+    ("gamma", 'γ'),
+    ("delta", 'δ'),
+    ("epsilon", 'ε'),
+    ("varepsilon", 'ε'),
+    ("zeta", 'ζ'),
+    ("eta", 'η'),
+    ("theta", 'θ'),
+    ("iota", 'ι'),
+    ("kappa", 'κ'),
+    ("lambda", 'λ'),
+    ("mu", 'μ'),
+    ("nu", 'ν'),
+    ("xi", 'ξ'),
+    ("pi", 'π'),
+    ("rho", 'ρ'),
+    ("sigma", 'σ'),
+    ("tau", 'τ'),
+    ("phi", 'φ'),
+    ("varphi", 'φ'),
+    ("chi", 'χ'),
+    ("psi", 'ψ'),
+    ("omega", 'ω'),
+    ("Gamma", 'Γ'),
+    ("Delta", 'Δ'),
+    ("Theta", 'Θ'),
+    ("Lambda", 'Λ'),
+    ("Sigma", 'Σ'),
+    ("Phi", 'Φ'),
+    ("Psi", 'Ψ'),
+    ("Omega", 'Ω'),
+    ("odot", '⊙'),
+];
+
+/// `exp(log_value)` as a power of ten, also where it would underflow, with one digit more than its relative error `sd` leaves certain.
+pub fn exponential(log_value: f64, sd: f64) -> String {
+    let digits = if sd > 0.0 { (2.0 - sd.log10().ceil()).clamp(2.0, 8.0) as usize } else { 3 };
     let tens = log_value / std::f64::consts::LN_10;
     let exponent = tens.floor();
     if (-4.0..6.0).contains(&exponent) || !tens.is_finite() {
-        return compact(log_value.exp(), 3);
+        return compact(log_value.exp(), digits);
     }
     if exponent.abs() > 300.0 {
-        let mantissa = compact(10f64.powf(tens - exponent), 3);
+        let mantissa = compact(10f64.powf(tens - exponent), digits);
         let power = compact(1e7, 1).replace("10⁷", &format!("10^{exponent:.0}")).replace('-', "−");
         return format!("{mantissa}×{power}");
     }
-    compact(log_value.exp(), 3)
+    compact(log_value.exp(), digits)
 }
 
 #[cfg(test)]
@@ -86,9 +159,25 @@ mod tests {
 
     #[test]
     fn evidences_far_below_the_smallest_double_are_written() {
-        assert_eq!(exponential(0.0), "1");
-        assert_eq!(exponential(-14.019_41), "8.16×10⁻⁷");
+        assert_eq!(exponential(0.0, 0.1), "1");
+        assert_eq!(exponential(-14.019_41, 0.01), "8.155×10⁻⁷");
+        // ± 0.041 %.
+        assert_eq!(exponential(4137.26_f64.ln(), 0.000_41), "4137.3");
         // e^-1000000 = 10^-434294.48…; 10^0.518 = 3.30.
-        assert_eq!(exponential(-1e6), "3.3×10^−434295");
+        assert_eq!(exponential(-1e6, 0.1), "3.3×10^−434295");
+    }
+
+    #[test]
+    fn labels_are_plain_text() {
+        for (label, plain) in [
+            (r"$\alpha$ [km/s]", "α [km/s]"),
+            (r"$\Omega_{\rm m}$", "Ω_m"),
+            ("mass of the star", "mass of the star"),
+            (r"$M_\odot$ \x", r"M_⊙ \x"),
+        ] {
+            assert_eq!(in_plain_text(label), plain);
+        }
+        assert_eq!(label(&BTreeMap::from([("a".into(), "A\x1b[2J".into())]), "a"), "A[2J");
+        assert_eq!(label(&BTreeMap::new(), "a"), "a");
     }
 }

@@ -131,8 +131,13 @@ impl Browser {
 
     /// Opens a file, and gives everything that happened on the way.
     pub fn open(&mut self, file: &Path) -> Vec<Value> {
+        self.open_url(&format!("file://{}", file.display()))
+    }
+
+    /// Opens an address, and gives everything that happened on the way.
+    pub fn open_url(&mut self, url: &str) -> Vec<Value> {
         self.events.clear();
-        self.call("Page.navigate", json!({"url": format!("file://{}", file.display())}));
+        self.call("Page.navigate", json!({"url": url}));
         let mut seen = Vec::new();
         loop {
             let event = match self.events.pop_front() {

@@ -1,8 +1,10 @@
 //! Names and messages that would be code if they were let.
 
+use std::io::{BufRead, BufReader};
+
 use batchquad::{
     Engine, Settings,
-    journal::{Event, Header, Ledger, Store, Told},
+    journal::{Event, Header, Ledger, Store, Told, Topic},
     prior::{Distribution, Prior},
     types::{FailureKind, Outcome},
 };
@@ -30,6 +32,11 @@ fn store(place: &Place) {
     };
     record(&mut engine, Event::Note { text: format!("likelihood: {}", json!([EVIL, "--flag"])) });
     record(&mut engine, Event::Note { text: EVIL.into() });
+    let labels = json!({ EVIL: format!("$\\alpha${EVIL}"), "nobody": EVIL });
+    record(&mut engine, Event::Remark { topic: Topic::Labels, value: labels });
+    let how =
+        json!({ "command": [EVIL, "--flag"], EVIL: EVIL, "timeout": null, "env": { EVIL: EVIL }, "workers": EVIL });
+    record(&mut engine, Event::Remark { topic: Topic::Likelihood, value: how });
     while engine.ledger().entries().len() < 40 {
         let asked = engine.ask(engine.next_batch()).unwrap();
         record(&mut engine, Event::Asked(asked.clone()));
@@ -77,4 +84,15 @@ fn hostile_names_and_messages_are_inert() {
                 new Promise(done => setTimeout(() => done([window.pwned === undefined, window.violations.length > 0]), 300))";
     assert_eq!(browser.evaluate(slip), json!([true, true]));
     browser.picture("hostile");
+    // The page that follows the run is as inert, also when its content is put in anew.
+    let mut server = place.spawn(&["watch", "evil.batchquad", "--html"]);
+    let mut address = String::new();
+    BufReader::new(server.stdout.as_mut().unwrap()).read_line(&mut address).unwrap();
+    browser.open_url(address.trim());
+    let again = "document.getElementById('live').dataset.seen = '';
+                 new Promise(done => setTimeout(() => done([window.pwned === undefined, document.querySelectorAll('img').length]), 3000))";
+    assert_eq!(browser.evaluate(again), json!([true, 0]));
+    assert!(browser.evaluate("document.body.innerText").as_str().unwrap().contains("</script><img src=x"));
+    server.kill().unwrap();
+    server.wait().unwrap();
 }

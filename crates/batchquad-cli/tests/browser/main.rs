@@ -8,4 +8,5 @@ mod chromium;
 #[allow(dead_code)]
 mod common;
 mod hostile;
+mod live;
 mod pages;

@@ -30,6 +30,15 @@ pub fn require_quiet(events: &[Value]) {
     }
 }
 
+/// As [`require_quiet`] for a page that is served: it asks nobody but its own server.
+pub fn require_local(events: &[Value], address: &str) {
+    for event in events.iter().filter(|event| event["method"] == "Network.requestWillBeSent") {
+        let url = event["params"]["request"]["url"].as_str().unwrap();
+        assert!(url.starts_with(address) || url.starts_with("data:"), "{event}");
+    }
+    assert!(!events.iter().any(|event| event["method"] == "Runtime.exceptionThrown"), "{events:?}");
+}
+
 /// The ratio of luminances of a text and what is behind it, as WCAG defines it.
 const CONTRAST: &str = "(selector => {
   const channel = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;

@@ -50,3 +50,85 @@ fn every_key_and_choice_is_described() {
         assert!(text.contains(&word), "{word} is not described");
     }
 }
+
+fn page(name: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)).unwrap()
+}
+
+/// A directory in which `batchquad` can be typed, and the search path for that.
+fn shell() -> (Place, String) {
+    let place = Place { dir: tempfile::tempdir().unwrap() };
+    let bin = place.path("bin");
+    std::fs::create_dir(&bin).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_batchquad"), bin.join("batchquad")).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    (place, path)
+}
+
+#[test]
+fn what_the_readme_has_for_the_command_line_can_be_typed() {
+    let (place, path) = shell();
+    let text = page("README.md");
+    let script = text.split("```sh\n").find(|block| block.starts_with("batchquad init")).unwrap();
+    let script = script.split("```").next().unwrap();
+    assert_eq!(script.lines().count(), 3);
+    let mut shell = std::process::Command::new("sh");
+    let done = shell.args(["-ec", script]).env("PATH", &path).current_dir(place.dir.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert!(done.status.success() && said.contains("nothing speaks against log Z"), "{said}");
+}
+
+#[test]
+fn the_session_of_the_programs_page_can_be_typed() {
+    let (place, path) = shell();
+    let text = page("docs/program.md");
+    let mut commands = Vec::new();
+    let mut last = String::new();
+    for block in text.split("```").skip(1).step_by(2) {
+        if let Some(script) = block.strip_prefix("sh\n") {
+            let mut shell = std::process::Command::new("sh");
+            let done = shell.args(["-ec", script]).env("PATH", &path).current_dir(place.dir.path()).output().unwrap();
+            last = String::from_utf8_lossy(&done.stdout).into_owned();
+            let said = String::from_utf8_lossy(&done.stderr).into_owned();
+            // `tell` without its `ask` would be refused, and so on: the session is one.
+            assert!(done.status.success(), "{script}{last}{said}");
+            commands.extend(script.lines().filter_map(|line| {
+                let word = line.split("batchquad ").nth(1)?.split_whitespace().next()?;
+                Some(word.to_owned())
+            }));
+        } else if let Some(shown) = block.strip_prefix("text\n") {
+            // What is said to be printed is, line by line: the words, not the numbers.
+            for line in shown.lines() {
+                let words = line.split("  ").next().unwrap();
+                assert!(last.lines().any(|found| found.starts_with(words)), "{words:?} is not in {last}");
+            }
+        }
+    }
+    // Every command is on the page.
+    let help = place.run(&["help"], 0).stdout;
+    let listed = help.split("Commands:").nth(1).unwrap().split("Options:").next().unwrap();
+    for command in listed
+        .lines()
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|word| *word != "help")
+    {
+        assert!(commands.iter().any(|typed| typed == command), "{command} is not on the page: {commands:?}");
+    }
+}
+
+#[test]
+fn every_finding_is_described() {
+    let source = page("crates/batchquad/src/run/diagnostics/findings.rs");
+    let names: Vec<&str> = source.split("finding(\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    assert!(names.len() >= 15, "{names:?}");
+    let text = page("docs/verdict.md");
+    for name in names {
+        let section =
+            text.split(&format!("### `{name}`\n")).nth(1).unwrap_or_else(|| panic!("{name} is not described"));
+        let section = section.split("### ").next().unwrap();
+        for part in ["**What it is.**", "**When it is bad.**", "**What to do.**"] {
+            assert!(section.contains(part), "{name} lacks {part}");
+        }
+    }
+}

@@ -9,6 +9,7 @@ mod common;
 mod documentation;
 mod endings;
 mod examples;
+mod first_hour;
 mod hostile;
 mod kills;
 mod mistakes;

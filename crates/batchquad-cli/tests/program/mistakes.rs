@@ -34,6 +34,21 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ("16", "-16", &["run.max_evaluations", "-16", "a whole number >= 0"]),
     ("[\"./likelihood\"]", "\"python3 like.py\"", &["likelihood.command", "[\"python3\", \"like.py\"]"]),
     ("[\"./likelihood\"]", "[\"./nothing\"]", &["likelihood.command", "\"./nothing\"", "no file"]),
+    (
+        "[\"./likelihood\"]",
+        "[\"./likelihood\", \"{X}\"]",
+        &["likelihood.command is \"{X}\"", "one of {x}, {y}, {in}", "not {X}"],
+    ),
+    (
+        "[\"./likelihood\"]",
+        "[\"./likelihood\", \"{x:.3f}\"]",
+        &["likelihood.command", "{x} instead of {x:.3f}", "full precision"],
+    ),
+    (
+        "command = [\"./likelihood\"]",
+        "mode = \"server\"\ncommand = [\"./likelihood\", \"{x}\"]",
+        &["likelihood.command", "no names in braces", "server"],
+    ),
     ("command = [\"./likelihood\"]\n", "", &["likelihood", "`command` is missing"]),
     ("command", "timeout = -3\ncommand", &["likelihood.timeout", "-3", "seconds >= 0"]),
     ("command", "on_failure = \"skip\"\ncommand", &["likelihood.on_failure", "`skip`", "exclude, as-zero, abort"]),

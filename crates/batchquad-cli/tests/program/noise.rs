@@ -89,6 +89,33 @@ fn told_values_with_sds_are_averaged() {
 }
 
 #[test]
+fn a_value_with_an_sd_can_be_replaced() {
+    let place = Place::bump("");
+    place.run(&["new", "problem.toml", "--store", "store"], 0);
+    place.run(&["ask", "store", "-n", "2"], 0);
+    let value = |value: f64, sd: f64| json!({"id": 0, "log_likelihood": value, "sd": sd});
+    tell(&place, &[value(-1.0, 0.5), value(-400.0, 0.25)], 0);
+    let replace = |answer: Value, code: i32| {
+        place.run_with_input(&["tell", "store", "--replace"], &format!("{answer}\n"), code).stderr
+    };
+    let told = replace(value(-1.5, 0.125), 0);
+    assert!(told.contains("from now on -1.5 ± 0.125 counts for evaluation 0"), "{told}");
+    let exported = || {
+        let csv = place.run(&["export", "store"], 0).stdout;
+        csv.lines().filter(|line| line.starts_with("0,")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let lines = exported();
+    assert!(lines.len() == 1 && lines[0].contains(",-1.5,0.125,value,"), "{lines:?}");
+    let journal = std::fs::read_to_string(place.path("store/journal.jsonl")).unwrap();
+    assert!(journal.contains("-400"), "{journal}");
+    assert!(tell(&place, &[value(-400.0, 0.25)], 0).contains("1 known already"));
+    // A bad one changes nothing.
+    let told = replace(value(-1.5, -1.0), 2);
+    assert!(told.contains("a finite number ≥ 0 under \"sd\""), "{told}");
+    assert_eq!(exported(), lines);
+}
+
+#[test]
 fn tables_may_have_a_column_of_sds() {
     let place = Place::bump("");
     place.write("table.csv", "x,y,log_likelihood,sd\n0,0,-1,0.5\n0,0,-2,0.5\n1,0,-0.5,\n1,1,-inf,0.5\n");

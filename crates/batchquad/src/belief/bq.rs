@@ -1,4 +1,4 @@
-//! Plain Bayesian quadrature for any kernel and measure that have closed forms: `MATH.md` §3.
+//! Plain Bayesian quadrature for any kernel and measure that have closed forms: [`MATH.md` §3](crate::math).
 
 use crate::{
     belief::embed::Embed,

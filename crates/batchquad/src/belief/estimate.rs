@@ -1,4 +1,4 @@
-//! The belief about the evidence: `MATH.md` §3.
+//! The belief about the evidence: [`MATH.md` §3](crate::math).
 
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +18,29 @@ pub struct Estimate {
     pub variance: f64,
     /// Whether the variance had to be raised to that.
     pub clamped: bool,
+}
+
+/// `log Z = -14.019 ± 0.012`, with as many digits as the standard deviation makes meaningful; a precision asks for so many decimals of both.
+///
+/// ```
+/// use batchquad::Estimate;
+/// let estimate = Estimate::from_log(-14.01941, 0.0123, -10.0);
+/// assert_eq!(estimate.to_string(), "log Z = -14.019 ± 0.012");
+/// assert_eq!(format!("{estimate:.1}"), "log Z = -14.0 ± 0.0");
+/// ```
+impl std::fmt::Display for Estimate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { log_z, log_z_sd, .. } = *self;
+        let meaningful = || {
+            if log_z_sd.is_finite() && log_z_sd > 0.0 {
+                (1.0 - log_z_sd.log10().floor()).clamp(0.0, 12.0) as usize
+            } else {
+                3
+            }
+        };
+        let digits = f.precision().unwrap_or_else(meaningful);
+        write!(f, "log Z = {log_z:.digits$} ± {log_z_sd:.digits$}")
+    }
 }
 
 impl Estimate {

@@ -1,4 +1,4 @@
-//! The reference measure, and the coordinates in which the belief about the integrand lives. `MATH.md` §6.
+//! The reference measure, and the coordinates in which the belief about the integrand lives. [`MATH.md` §6](crate::math).
 
 use serde::{Deserialize, Serialize};
 

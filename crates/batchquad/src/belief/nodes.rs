@@ -1,4 +1,4 @@
-//! Nodes that the model cannot tell apart are one node. `MATH.md` §11.
+//! Nodes that the model cannot tell apart are one node. [`MATH.md` §11](crate::math).
 
 use std::collections::BTreeMap;
 

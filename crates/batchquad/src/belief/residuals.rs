@@ -1,4 +1,4 @@
-//! What the values say about each other: leave-one-out residuals and the jackknife, in closed form. `MATH.md` §3.
+//! What the values say about each other: leave-one-out residuals and the jackknife, in closed form. [`MATH.md` §3](crate::math).
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! Warp, Gaussian process and measure together: a belief about the integrand. `MATH.md` §3.
+//! Warp, Gaussian process and measure together: a belief about the integrand. [`MATH.md` §3](crate::math).
 
 use crate::{
     belief::{

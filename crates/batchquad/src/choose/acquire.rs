@@ -1,4 +1,4 @@
-//! Acquisition functions: where another value of the integrand would tell most. `MATH.md` §4.
+//! Acquisition functions: where another value of the integrand would tell most. [`MATH.md` §4](crate::math).
 //!
 //! All of them are handled as logarithms, with gradients and Hessians, at many points at once.
 

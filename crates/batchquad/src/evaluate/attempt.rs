@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::time::{Duration, Instant};
 
 use super::guardian::Guardian;
+use super::placeholders::Template;
 use super::process::{LOOK, Process};
 use super::protocol::{Answer, Reply};
 use super::spec::{CommandSpec, Inherit};
@@ -18,6 +19,8 @@ use crate::types::{FailureKind, Job, Outcome};
 pub(super) struct Context {
     pub spec: CommandSpec,
     pub names: Vec<String>,
+    /// The arguments of the command.
+    pub arguments: Vec<Template>,
     pub interrupt: Interrupt,
     pub deaths: Deaths,
     pub guardian: Arc<Guardian>,
@@ -50,19 +53,17 @@ pub(super) trait Attempts: Send + 'static {
 }
 
 impl Context {
-    /// The command with its environment, `edit` applied to each argument.
-    pub fn command(&self, worker: usize, edit: impl Fn(&str) -> String) -> Command {
+    /// The command with its environment; `fill_in` makes an argument of each template.
+    pub fn command(&self, worker: usize, fill_in: impl Fn(&Template) -> String) -> Command {
         let spec = &self.spec;
         let mut command = if spec.shell {
             let mut shell = Command::new("/bin/sh");
             shell.arg("-c");
-            shell.args(spec.command.iter().map(|script| edit(script)));
             shell
         } else {
-            let mut program = Command::new(&spec.command[0]);
-            program.args(spec.command[1..].iter().map(|argument| edit(argument)));
-            program
+            Command::new(&spec.command[0])
         };
+        command.args(self.arguments.iter().map(fill_in));
         if spec.inherit_env != Inherit::All {
             command.env_clear();
         }

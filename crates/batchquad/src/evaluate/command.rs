@@ -36,7 +36,7 @@ impl CommandEvaluator {
     /// `workers` processes at a time that evaluate points whose coordinates are called `names`.
     ///
     /// # Errors
-    /// When `spec` is not valid, its program or working directory is missing, or `names` are none, empty or not unique.
+    /// When `spec` is not valid, its program or working directory is missing, a name in braces is nobody's, or `names` are none, empty or not unique.
     pub fn new(spec: CommandSpec, names: &[impl AsRef<str>], workers: usize) -> Result<Self> {
         spec.check()?;
         let names: Vec<String> = names.iter().map(|name| name.as_ref().to_owned()).collect();
@@ -44,10 +44,11 @@ impl CommandEvaluator {
         if names.is_empty() || unique.len() < names.len() || names.iter().any(String::is_empty) {
             return Err(Error::invalid("names of the parameters", names, "at least one, none empty, no two alike"));
         }
+        let arguments = spec.templates(&names)?;
         let interrupt = Interrupt::default();
         let guardian = Arc::new(Guardian::new(spec.grace));
-        let context =
-            Arc::new(Context { spec, names, interrupt: interrupt.clone(), deaths: Deaths::default(), guardian });
+        let deaths = Deaths::default();
+        let context = Arc::new(Context { spec, names, arguments, interrupt: interrupt.clone(), deaths, guardian });
         let share = |worker| (worker, Arc::clone(&context));
         let pool = match context.spec.mode {
             Mode::PerCall => Pool::new(workers, interrupt, |worker| Retrying::new(share(worker), PerCall::new)),

@@ -20,6 +20,7 @@ mod guardian;
 mod http;
 #[cfg(unix)]
 mod per_call;
+mod placeholders;
 mod pool;
 #[cfg(unix)]
 mod process;
@@ -42,7 +43,7 @@ pub use command::CommandEvaluator;
 pub use protocol::{Answer, Reply, answer, number, request};
 pub use spec::{CommandSpec, Inherit, Mode};
 pub use text::clean;
-pub use threads::ThreadEvaluator;
+pub use threads::{ScopedEvaluator, ThreadEvaluator};
 pub use umbridge::{Bridge, UmbridgeEvaluator, UmbridgeSpec};
 
 /// Somebody who evaluates the likelihood, several points at a time.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::attempt::{Attempts, Context, Tried, answered, describe, failed};
+use super::placeholders::{Piece, Template, fill_in};
 use super::process::{LOOK, Process, QUICK_LOOK};
 use super::protocol::answer;
 use super::spec::CommandSpec;
@@ -94,9 +95,10 @@ impl PerCall {
 impl Attempts for PerCall {
     fn attempt(&mut self, job: &Job, question: &str) -> Result<Tried> {
         let spec = &self.context.spec;
-        let files = Files::new(spec, question)?;
-        let (asks_on_stdin, answers_on_stdout) = (!spec.has_placeholder("{in}"), !spec.has_placeholder("{out}"));
-        let mut command = self.context.command(self.worker, |argument| files.fill_in(argument));
+        let has = |wanted: &Piece| self.context.arguments.iter().flatten().any(|piece| piece == wanted);
+        let (asks_on_stdin, answers_on_stdout) = (!has(&Piece::In), !has(&Piece::Out));
+        let files = if asks_on_stdin && answers_on_stdout { Files(None) } else { Files::new(spec, question)? };
+        let mut command = self.context.command(self.worker, |template| files.fill_in(template, job));
         command.env("BATCHQUAD_ID", job.id.to_string()).env("BATCHQUAD_SEED", job.seed.to_string());
         let limit = answers_on_stdout.then_some(spec.max_output);
         let mut process = match self.context.spawn(command, asks_on_stdin, limit)? {
@@ -128,9 +130,6 @@ struct Files(Option<(tempfile::TempDir, [String; 2])>);
 
 impl Files {
     fn new(spec: &CommandSpec, question: &str) -> Result<Self> {
-        if !spec.has_placeholder("{in}") && !spec.has_placeholder("{out}") {
-            return Ok(Self(None));
-        }
         let refuse = |reason: String| Error::invalid("directory for temporary files", std::env::temp_dir(), reason);
         let dir = tempfile::Builder::new()
             .prefix("batchquad-")
@@ -148,11 +147,8 @@ impl Files {
         Ok(Self(Some((dir, [input, output]))))
     }
 
-    fn fill_in(&self, argument: &str) -> String {
-        match &self.0 {
-            Some((_, [input, output])) => argument.replace("{in}", input).replace("{out}", output),
-            None => argument.to_owned(),
-        }
+    fn fill_in(&self, template: &Template, job: &Job) -> String {
+        fill_in(template, job, self.0.as_ref().map(|(_, paths)| paths))
     }
 
     /// Where the answer is expected; only meaningful when `{out}` was asked for.

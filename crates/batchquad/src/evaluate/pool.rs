@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle, Scope};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
@@ -22,7 +22,7 @@ pub(super) struct Evaluated {
 }
 
 /// The part of a worker that differs between evaluators.
-pub(super) trait Work: Send + 'static {
+pub(super) trait Work: Send {
     /// Evaluates one job; `None` when interrupted.
     fn run(&mut self, job: &Job) -> Result<Option<Evaluated>>;
 
@@ -58,21 +58,43 @@ const MOST_WORKERS: usize = 4096;
 
 impl Pool {
     /// `workers` threads, each with the [`Work`] that `make` returns for its number.
-    pub fn new<W: Work>(workers: usize, interrupt: Interrupt, make: impl Fn(usize) -> W) -> Result<Self> {
+    pub fn new<W: Work + 'static>(workers: usize, interrupt: Interrupt, make: impl Fn(usize) -> W) -> Result<Self> {
+        let mut threads = Vec::new();
+        let mut pool = Self::start(workers, interrupt, make, |thread, serve| {
+            threads.push(thread.spawn(serve)?);
+            Ok(())
+        })?;
+        pool.threads = threads;
+        Ok(pool)
+    }
+
+    /// The same with threads that end with a scope, so that their work may borrow what outlives it.
+    pub fn scoped<'scope, W: Work + 'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        workers: usize,
+        make: impl Fn(usize) -> W,
+    ) -> Result<Self> {
+        Self::start(workers, Interrupt::default(), make, |thread, serve| thread.spawn_scoped(scope, serve).map(drop))
+    }
+
+    fn start<'a, W: Work + 'a>(
+        workers: usize,
+        interrupt: Interrupt,
+        make: impl Fn(usize) -> W,
+        mut spawn: impl FnMut(Builder, Box<dyn FnOnce() + Send + 'a>) -> std::io::Result<()>,
+    ) -> Result<Self> {
         if !(1..=MOST_WORKERS).contains(&workers) {
             return Err(Error::invalid("number of workers", workers, format!("1 to {MOST_WORKERS}")));
         }
         let (queue, jobs) = unbounded();
         let (results, events) = unbounded();
-        let mut pool = Self { queue: Some(queue), events, threads: vec![], workers, in_flight: 0, interrupt };
+        let pool = Self { queue: Some(queue), events, threads: vec![], workers, in_flight: 0, interrupt };
         for worker in 0..workers {
             let (work, jobs, results, interrupt) =
                 (make(worker), jobs.clone(), results.clone(), pool.interrupt.clone());
-            let thread = std::thread::Builder::new()
-                .name(format!("batchquad-{worker}"))
-                .spawn(move || serve(worker, work, &jobs, &results, &interrupt))
+            let serve = move || serve(worker, work, &jobs, &results, &interrupt);
+            spawn(Builder::new().name(format!("batchquad-{worker}")), Box::new(serve))
                 .map_err(|e| Error::invalid("number of workers", workers, format!("as many as can be started: {e}")))?;
-            pool.threads.push(thread);
         }
         Ok(pool)
     }

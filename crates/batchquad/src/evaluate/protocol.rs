@@ -31,6 +31,11 @@ pub fn request(names: &[String], job: &Job) -> Result<String> {
         .map_err(|e| Error::invalid(format!("job {}", job.id), &job.theta, format!("something JSON can hold: {e}")))
 }
 
+/// A number as it stands in a question: the shortest text that is read back to the same bits.
+pub(super) fn decimal(value: f64) -> String {
+    serde_json::to_string(&value).unwrap_or_else(|_| value.to_string())
+}
+
 #[derive(Serialize)]
 struct Question<'a> {
     id: JobId,

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::attempt::{Attempts, Context, Tried, answered, describe, failed};
+use super::placeholders::fill_in;
 use super::process::{LOOK, Process};
 use super::protocol::answer;
 use super::text::{excerpt, one_line};
@@ -46,7 +47,9 @@ impl Server {
             }
             running.process.end(self.context.spec.grace, &self.context.interrupt);
         }
-        let command = self.context.command(self.worker, str::to_owned);
+        // Without values, which a server does not have in its arguments, every job gives the same.
+        let nobody = Job { id: JobId(0), theta: Vec::new(), seed: 0 };
+        let command = self.context.command(self.worker, |template| fill_in(template, &nobody, None));
         let spawned = self.context.spawn(command, true, Some(self.context.spec.max_output))?;
         Ok(spawned.map(|process| Running { process, asked: BTreeSet::new() }))
     }

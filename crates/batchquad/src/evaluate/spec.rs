@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::placeholders::{Piece, Template, parse};
 use crate::error::{Error, Result};
 
 /// A command that computes the log-likelihood, as written in a problem file.
@@ -22,11 +23,13 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommandSpec {
-    /// The program and its arguments, handed over as they are: no shell looks at them.
+    /// The program and its arguments: no shell looks at them.
     ///
-    /// In [`Mode::PerCall`], `{in}` and `{out}` inside an argument become the paths of two files in a private temporary
+    /// In [`Mode::PerCall`], the name of a parameter in braces inside an argument becomes its value in full precision: `{k}`, `--mass={mass}`.
+    /// `{id}` and `{seed}` become those of the job. `{in}` and `{out}` become the paths of two files in a private temporary
     /// directory: the question is then in the first instead of on standard input, and the answer is expected in the
-    /// second instead of on standard output. A program given by a relative path is looked for in [`working_dir`](Self::working_dir).
+    /// second instead of on standard output. Any other name in braces is refused; `{{name}}` stands for the text `{name}`, and braces around
+    /// something that is no name stay as they are. In a script for a shell, `${name}` is the shell's. A program given by a relative path is looked for in [`working_dir`](Self::working_dir).
     pub command: Vec<String>,
     /// Whether `command` is instead a single script for `/bin/sh -c`.
     #[serde(default)]
@@ -192,10 +195,7 @@ impl CommandSpec {
             return refuse("command", &self.command, "a single script, because shell = true");
         }
         if let Some(argument) = self.command.iter().find(|argument| argument.contains('\0')) {
-            return refuse("argument of command", argument, "text without NUL characters");
-        }
-        if self.mode == Mode::Server && (self.has_placeholder("{in}") || self.has_placeholder("{out}")) {
-            return refuse("command", &self.command, "no {in} or {out} files, because mode = \"server\"");
+            return refuse("command", argument, "text without NUL characters");
         }
         if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
             return refuse("timeout", &0.0, "a number of seconds > 0");
@@ -225,8 +225,26 @@ impl CommandSpec {
         if self.shell { Ok(()) } else { self.find_program() }
     }
 
-    pub(super) fn has_placeholder(&self, placeholder: &str) -> bool {
-        self.command.iter().any(|argument| argument.contains(placeholder))
+    /// Checks the names in braces, for points whose coordinates are called `names`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a name that is nobody's, and in [`Mode::Server`] for any: a server is started before there is a point.
+    pub fn require_names(&self, names: &[impl AsRef<str>]) -> Result<()> {
+        let names: Vec<String> = names.iter().map(|name| name.as_ref().to_owned()).collect();
+        self.templates(&names).map(drop)
+    }
+
+    /// The arguments in pieces; those of a script are the script itself.
+    pub(super) fn templates(&self, names: &[String]) -> Result<Vec<Template>> {
+        let arguments = &self.command[usize::from(!self.shell).min(self.command.len())..];
+        let templates =
+            arguments.iter().map(|argument| parse(argument, names, self.shell)).collect::<Result<Vec<_>>>()?;
+        let is_value = |piece: &Piece| !matches!(piece, Piece::Text(_));
+        if self.mode == Mode::Server && templates.iter().flatten().any(is_value) {
+            let expected = "no names in braces, because mode = \"server\": its questions come on standard input";
+            return Err(Error::invalid("command", &self.command, expected));
+        }
+        Ok(templates)
     }
 
     fn find_program(&self) -> Result<()> {
@@ -320,7 +338,6 @@ mod tests {
             (CommandSpec::new([""]), "command is [\"\"]"),
             (CommandSpec::new(["a\0b"]), "NUL"),
             (CommandSpec { shell: true, ..CommandSpec::new(["a", "b"]) }, "single script"),
-            (CommandSpec { mode: Mode::Server, ..CommandSpec::new(["a", "{in}"]) }, "mode = \"server\""),
             (CommandSpec { timeout: Some(Duration::ZERO), ..good.clone() }, "timeout is 0"),
             (CommandSpec { max_output: 0, ..good.clone() }, "max_output is 0"),
             (CommandSpec { env: env("A=B", ""), ..good.clone() }, "\"A=B\""),
@@ -334,5 +351,16 @@ mod tests {
             let error = spec.check().unwrap_err().to_string();
             assert!(error.contains(said), "{error} lacks {said}");
         }
+    }
+
+    #[test]
+    fn a_server_has_no_values_in_its_arguments() {
+        let spec = |argument: &str| CommandSpec { mode: Mode::Server, ..CommandSpec::new(["a", argument]) };
+        for argument in ["{in}", "{k}", "--seed={seed}"] {
+            let error = spec(argument).require_names(&["k"]).unwrap_err().to_string();
+            assert!(error.contains("mode = \"server\""), "{error}");
+        }
+        assert!(spec("{kk}").require_names(&["k"]).unwrap_err().to_string().contains("not {kk}"));
+        spec("{{k}}").require_names(&["k"]).unwrap();
     }
 }

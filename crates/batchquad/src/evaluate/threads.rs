@@ -1,6 +1,7 @@
 //! Rust closures on threads.
 
 use std::sync::Arc;
+use std::thread::Scope;
 use std::time::Duration;
 
 use super::pool::{Evaluated, Pool, Work};
@@ -24,9 +25,9 @@ pub struct ThreadEvaluator {
 /// An outcome, and the standard deviation of its noise if that is known.
 type Said = (Outcome, Option<f64>);
 
-struct Closure(Arc<dyn Fn(&Job) -> Said + Send + Sync>);
+struct Closure<'a>(Arc<dyn Fn(&Job) -> Said + Send + Sync + 'a>);
 
-impl Work for Closure {
+impl Work for Closure<'_> {
     fn run(&mut self, job: &Job) -> Result<Option<Evaluated>> {
         let (outcome, sd) = (self.0)(job);
         let outcome = match outcome {
@@ -77,34 +78,106 @@ impl ThreadEvaluator {
     }
 }
 
-impl Evaluator for ThreadEvaluator {
-    fn submit(&mut self, job: Job) -> Result<()> {
-        self.pool.submit(job)
+/// Evaluates a Rust closure that borrows, on threads that end with a [scope](std::thread::scope).
+///
+/// As [`ThreadEvaluator`], but for one thing: the end of the scope waits for evaluations that are under way.
+///
+/// ```
+/// use batchquad::evaluate::{Evaluator, ScopedEvaluator};
+/// use batchquad::types::{Job, JobId, Outcome};
+/// use std::time::Duration;
+///
+/// let data = [1.0, 2.0];
+/// let outcome = std::thread::scope(|scope| {
+///     let mut evaluator = ScopedEvaluator::new(scope, 2, |theta| data.iter().map(|x| -(x - theta[0]).powi(2)).sum())?;
+///     evaluator.submit(Job { id: JobId(0), theta: vec![1.0], seed: 1 })?;
+///     evaluator.wait(Duration::from_secs(60)).map(|finished| finished.map(|finished| finished.outcome))
+/// })?;
+/// assert_eq!(outcome, Some(Outcome::Value(-1.0)));
+/// # Ok::<(), batchquad::Error>(())
+/// ```
+pub struct ScopedEvaluator {
+    pool: Pool,
+}
+
+impl ScopedEvaluator {
+    /// `workers` threads of `scope` that call `log_likelihood` with a point in the user's units.
+    ///
+    /// # Errors
+    /// When `workers` is zero, or more than the system can start.
+    pub fn new<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        workers: usize,
+        log_likelihood: impl Fn(&[f64]) -> f64 + Send + Sync + 'scope,
+    ) -> Result<Self> {
+        Self::with(scope, workers, move |theta| (log_likelihood(theta), None))
     }
 
-    fn wait(&mut self, timeout: Duration) -> Result<Option<Finished>> {
-        self.pool.wait(timeout)
+    /// The same for a noisy log-likelihood, as [`ThreadEvaluator::noisy`].
+    ///
+    /// # Errors
+    /// As [`ScopedEvaluator::new`].
+    pub fn noisy<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        workers: usize,
+        log_likelihood: impl Fn(&[f64]) -> (f64, f64) + Send + Sync + 'scope,
+    ) -> Result<Self> {
+        Self::with(scope, workers, move |theta| {
+            let (value, sd) = log_likelihood(theta);
+            (value, Some(sd))
+        })
     }
 
-    fn workers(&self) -> usize {
-        self.pool.workers()
-    }
-
-    fn in_flight(&self) -> usize {
-        self.pool.in_flight()
-    }
-
-    fn interrupt(&self) -> Interrupt {
-        self.pool.interrupt()
-    }
-
-    fn shutdown(&mut self) {
-        self.pool.close();
+    /// `log_likelihood` returns its value, and the standard deviation of its noise if that is known.
+    pub(crate) fn with<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        workers: usize,
+        log_likelihood: impl Fn(&[f64]) -> (f64, Option<f64>) + Send + Sync + 'scope,
+    ) -> Result<Self> {
+        let evaluate: Arc<dyn Fn(&Job) -> Said + Send + Sync + 'scope> = Arc::new(move |job: &Job| {
+            let (value, sd) = log_likelihood(&job.theta);
+            (Outcome::Value(value), sd)
+        });
+        Ok(Self { pool: Pool::scoped(scope, workers, |_| Closure(Arc::clone(&evaluate)))? })
     }
 }
 
-impl Drop for ThreadEvaluator {
-    fn drop(&mut self) {
-        self.shutdown();
-    }
+/// Both do what their pool does.
+macro_rules! evaluate_by_pool {
+    ($evaluator:ty) => {
+        impl Evaluator for $evaluator {
+            fn submit(&mut self, job: Job) -> Result<()> {
+                self.pool.submit(job)
+            }
+
+            fn wait(&mut self, timeout: Duration) -> Result<Option<Finished>> {
+                self.pool.wait(timeout)
+            }
+
+            fn workers(&self) -> usize {
+                self.pool.workers()
+            }
+
+            fn in_flight(&self) -> usize {
+                self.pool.in_flight()
+            }
+
+            fn interrupt(&self) -> Interrupt {
+                self.pool.interrupt()
+            }
+
+            fn shutdown(&mut self) {
+                self.pool.close();
+            }
+        }
+
+        impl Drop for $evaluator {
+            fn drop(&mut self) {
+                self.shutdown();
+            }
+        }
+    };
 }
+
+evaluate_by_pool!(ThreadEvaluator);
+evaluate_by_pool!(ScopedEvaluator);

@@ -19,6 +19,8 @@ pub enum Event {
     Asked(Asked),
     /// An answer arrived.
     Told(Told),
+    /// An answer takes the place of the one that counts, which was a mistake; that one is kept.
+    Replaced(Told),
     /// An attempt failed and the job is tried again.
     Retried(Retried),
     /// Nobody answered in the time allowed; the job may be given to another worker, and a late answer still counts.
@@ -136,7 +138,8 @@ impl Told {
 }
 
 impl Event {
-    const KINDS: [&str; 8] = ["asked", "told", "retried", "lease-expired", "imported", "settings", "note", "remark"];
+    const KINDS: [&str; 9] =
+        ["asked", "told", "replaced", "retried", "lease-expired", "imported", "settings", "note", "remark"];
 
     /// The remark that this is; notes of 0.1 may be remarks too.
     #[must_use]
@@ -158,7 +161,7 @@ impl Event {
                 require_finite("seconds of choosing", asked.seconds)?;
                 asked.jobs.iter().enumerate().try_for_each(|(i, job)| finite_point(i, &job.theta))
             }
-            Self::Told(told) => {
+            Self::Told(told) | Self::Replaced(told) => {
                 require_finite("seconds of evaluating", told.seconds)?;
                 if let Some(sd) = told.sd {
                     require_sd(&format!("sd of evaluation {}", told.id), sd)?;

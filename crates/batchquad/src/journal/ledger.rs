@@ -15,7 +15,7 @@ pub enum Applied {
     Counted,
     /// It was known already: nothing changes and there is no need to record it.
     Repeated,
-    /// A value for a job that had failed: it counts from now on.
+    /// A value for a job that had failed, or an answer that takes the place of a wrong one: it counts from now on.
     Replaced,
     /// A different value for a job that has one: kept and flagged, the first value counts.
     Conflict,
@@ -49,6 +49,8 @@ pub struct Entry {
     pub replicates: Vec<Told>,
     /// Answers with another value than the one that counts, in order of arrival.
     pub conflicts: Vec<Told>,
+    /// Answers that counted until another one took their place, in order of arrival.
+    pub replaced: Vec<Told>,
     /// The highest number of an attempt that has ended.
     pub attempts: u32,
     /// How many leases have expired.
@@ -57,8 +59,8 @@ pub struct Entry {
 
 impl Entry {
     fn new(job: Job) -> Self {
-        let (failures, replicates, conflicts) = (Vec::new(), Vec::new(), Vec::new());
-        Self { job, answer: None, failures, replicates, conflicts, attempts: 0, expired: 0 }
+        let (failures, replicates, conflicts, replaced) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { job, answer: None, failures, replicates, conflicts, replaced, attempts: 0, expired: 0 }
     }
 
     /// Whether it has no answer yet.
@@ -86,11 +88,17 @@ impl Entry {
 
     /// What an answer would do; `noisy` says whether all values of the run are known to be noisy.
     fn judge(&self, told: &Told, noisy: bool) -> Applied {
+        // What was taken back does not count because somebody says it again, with whatever standard deviation.
+        let counts = self.answer.iter().chain(&self.replicates).any(|other| other.outcome == told.outcome);
+        let taken_back = |old: &Told| says_the_same(old, told) || (!counts && old.outcome == told.outcome);
+        if self.replaced.iter().any(taken_back) {
+            return Applied::Repeated;
+        }
         match (self.answer.as_ref().map(|answer| &answer.outcome), &told.outcome) {
             (None, _) => Applied::Counted,
             (Some(Outcome::Value(first)), Outcome::Value(value)) => {
-                let same = |other: &Told| other.outcome == told.outcome && other.sd == told.sd;
-                if self.answer.iter().chain(&self.replicates).chain(&self.conflicts).any(same) {
+                let mut known = self.answer.iter().chain(&self.replicates).chain(&self.conflicts);
+                if known.any(|other| says_the_same(other, told)) {
                     return Applied::Repeated;
                 }
                 let known_noise = noisy || (told.sd.is_some() && self.answer.as_ref().is_some_and(|a| a.sd.is_some()));
@@ -114,6 +122,24 @@ impl Entry {
         }
     }
 
+    /// What an answer would do that takes the place of all that count.
+    fn judge_replacement(&self, told: &Told) -> Applied {
+        match &self.answer {
+            None => Applied::Counted,
+            Some(answer) if says_the_same(answer, told) && self.replicates.is_empty() => Applied::Repeated,
+            Some(_) => Applied::Replaced,
+        }
+    }
+
+    /// Puts an answer in the place of the one that counts and of its replicates. What it was told before and contradicts it no more is no
+    /// conflict.
+    fn replace(&mut self, told: &Told) {
+        let before = self.answer.replace(told.clone()).into_iter().chain(self.replicates.drain(..));
+        self.replaced.extend(before.filter(|old| !says_the_same(old, told)));
+        self.conflicts.retain(|conflict| !says_the_same(conflict, told));
+        self.attempts = self.attempts.max(told.attempt);
+    }
+
     fn apply(&mut self, told: &Told, noisy: bool) -> Applied {
         let applied = self.judge(told, noisy);
         match applied {
@@ -130,6 +156,11 @@ impl Entry {
         self.attempts = self.attempts.max(told.attempt);
         applied
     }
+}
+
+/// Whether two answers have the same outcome, with the same noise.
+fn says_the_same(one: &Told, other: &Told) -> bool {
+    one.outcome == other.outcome && one.sd == other.sd
 }
 
 fn failure(told: Told) -> Option<Failure> {
@@ -179,7 +210,7 @@ impl Ledger {
     /// not increase. The ledger is as it was.
     pub fn judge(&self, event: &Event) -> Result<Applied> {
         match event {
-            Event::Told(told) => {
+            Event::Told(told) | Event::Replaced(told) => {
                 let entry = self.entry(told.id)?;
                 if let Outcome::Value(value) = told.outcome
                     && (value.is_nan() || value == f64::INFINITY)
@@ -188,7 +219,10 @@ impl Ledger {
                     return Err(Error::NonFiniteValue { index, point: entry.job.theta.clone(), value });
                 }
                 event.validate()?;
-                Ok(entry.judge(told, self.is_noisy()))
+                Ok(match event {
+                    Event::Replaced(_) => entry.judge_replacement(told),
+                    _ => entry.judge(told, self.is_noisy()),
+                })
             }
             Event::Asked(asked) => {
                 event.validate()?;
@@ -261,6 +295,7 @@ impl Ledger {
                 let noisy = self.is_noisy();
                 self.entry_mut(told.id)?.apply(told, noisy);
             }
+            Event::Replaced(told) => self.entry_mut(told.id)?.replace(told),
             Event::Asked(asked) => {
                 self.entries.extend(asked.jobs.iter().map(|job| (job.id, Entry::new(job.clone()))));
                 self.batches.push(asked.clone());
@@ -326,6 +361,11 @@ impl Ledger {
     /// The jobs for which different values were told, by increasing id.
     pub fn conflicts(&self) -> impl Iterator<Item = &Entry> {
         self.entries().filter(|entry| !entry.conflicts.is_empty())
+    }
+
+    /// The jobs whose answer took the place of another, by increasing id.
+    pub fn replaced(&self) -> impl Iterator<Item = &Entry> {
+        self.entries().filter(|entry| !entry.replaced.is_empty())
     }
 
     /// The evaluations made elsewhere, in order; a row that was imported twice is there once.

@@ -7,6 +7,7 @@
 //! - [`Store`] keeps the file: one writer at a time, a torn end cut off, damage refused.
 //! - [`Ledger`] is the state: a pure fold of the events, the same for a live run and a resumed one.
 //! - [`Journal`] is both: what counts in the ledger is on the disk.
+//! - [`Lines`] are the same journal in memory.
 //! - [`inspect`] and [`salvage`] are for a store that has come to harm.
 //!
 //! ```
@@ -32,6 +33,7 @@ mod event;
 mod files;
 mod header;
 mod ledger;
+mod lines;
 mod lock;
 mod medium;
 mod number;
@@ -45,6 +47,7 @@ mod store;
 pub use event::{Asked, Event, Retried, Row, Told};
 pub use header::{FORMAT, Header};
 pub use ledger::{Applied, Entry, Failure, Ledger};
+pub use lines::Lines;
 pub use lock::Holder;
 pub use medium::{Medium, Wrap};
 pub use number::LogValue;

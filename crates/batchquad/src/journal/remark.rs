@@ -16,6 +16,8 @@ pub enum Topic {
     Likelihood,
     /// The answer, where it is known.
     KnownLogZ,
+    /// What plots and reports call the parameters: labels by name.
+    Labels,
     /// What a function returned beside its value, as the text that Python made of it (which may hold NaN).
     Blob,
 }

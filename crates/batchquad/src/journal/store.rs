@@ -178,7 +178,7 @@ impl Store {
 }
 
 /// `value` as JSON, provided that the same value is read back: the last chance to notice what JSON cannot hold.
-fn faithful<T: serde::Serialize + PartialEq, E: std::fmt::Debug>(
+pub(super) fn faithful<T: serde::Serialize + PartialEq, E: std::fmt::Debug>(
     value: &T,
     parse: impl Fn(&str) -> Result<T, E>,
 ) -> Result<Box<RawValue>> {

@@ -1,4 +1,4 @@
-//! Dense linear algebra, `MATH.md` §11. The only file that names the matrix crate.
+//! Dense linear algebra, [`MATH.md` §11](crate::math). The only file that names the matrix crate.
 //!
 //! Everything here is sequential: parallelism belongs to the loops outside, where it cannot change a bit of the result.
 

@@ -1,7 +1,7 @@
 //! Bounded quasi-Newton ascent of many starts at once.
 //!
 //! All starts advance together: one call of the objective serves every start that is still climbing, so that work over the
-//! data is matrix–matrix work (`MATH.md` §5.4). Each start has a dense BFGS approximation of its own (dimensions here are small) and
+//! data is matrix–matrix work ([`MATH.md` §5](crate::math).4). Each start has a dense BFGS approximation of its own (dimensions here are small) and
 //! knows nothing of the others, so its path does not depend on how many there are.
 
 use crate::{

@@ -1,6 +1,6 @@
 //! Exponentials of quadratic forms over pairs of points: the shape of every squared-exponential integral.
 //!
-//! The kernel, its products and its chains against Gaussians (`MATH.md` §2) are all
+//! The kernel, its products and its chains against Gaussians ([`MATH.md` §2](crate::math)) are all
 //! `exp(c − |sᵢ − tⱼ|² − |pᵢ + qⱼ|²)` for suitably scaled vectors, so one vectorised loop serves them all. Differences are formed
 //! before squaring: expanding the square would cost digits exactly where nodes are close together.
 

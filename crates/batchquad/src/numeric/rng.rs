@@ -1,4 +1,4 @@
-//! Random streams that are addressed, never consumed: `MATH.md` §12.
+//! Random streams that are addressed, never consumed: [`MATH.md` §12](crate::math).
 //!
 //! A stream is named by (seed, purpose, counter); the same name gives the same numbers at any time, in any order, on any
 //! platform with IEEE 754 arithmetic. Nothing random has to be carried along or stored, so a resumed run draws what the

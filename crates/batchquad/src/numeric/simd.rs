@@ -1,4 +1,4 @@
-//! Vectorised scalar work: plain loops compiled for the widest instruction set that the machine at hand has. `MATH.md` §11.
+//! Vectorised scalar work: plain loops compiled for the widest instruction set that the machine at hand has. [`MATH.md` §11](crate::math).
 //!
 //! Results do not depend on the number of threads, nor on the width of the vectors: sums are taken in sixteen interleaved
 //! partial sums whatever the machine.

@@ -1,4 +1,4 @@
-//! The user's prior and its map to latent coordinates `u ~ N(0, I)`: `MATH.md` §10.
+//! The user's prior and its map to latent coordinates `u ~ N(0, I)`: [`MATH.md` §10](crate::math).
 //!
 //! Each one-dimensional family goes through its quantile function, `θ = F⁻¹(Φ(u))`, a multivariate normal through an affine map.
 //! Probabilities are handled as the logarithms of *both* tails, so that a small tail is never the rounded complement of a large one. (For
@@ -180,6 +180,22 @@ impl Prior {
             return Err(Error::length("list of parameter names", dim, names.len()));
         }
         Ok(Self { names, blocks })
+    }
+
+    /// The parameters in writing.
+    fn parameters(&self) -> Result<Vec<Parameter>> {
+        let mut names = self.names.iter();
+        let of = |block: &Block| match block {
+            Block::Scalar(prior) => {
+                Ok(Parameter::Scalar { name: names.next().cloned().unwrap_or_default(), prior: *prior })
+            }
+            Block::Normal(normal) => {
+                let names = names.by_ref().take(normal.dim()).cloned().collect();
+                Ok(Parameter::Joint { names, prior: Joint::MultivariateNormal(normal.clone()) })
+            }
+            Block::Cube { dim, map } => Parameter::unit_cube(names.by_ref().take(*dim).cloned().collect(), map.clone()),
+        };
+        self.blocks.iter().map(of).collect()
     }
 
     /// The number of parameters, at least 1.

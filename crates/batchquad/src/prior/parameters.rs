@@ -1,6 +1,12 @@
 //! Parameters with their priors as they are written: in problem files and in the headers of stores.
 
-use serde::{Deserialize, Serialize};
+use std::marker::PhantomData;
+
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
 
 use super::{Distribution, MultivariateNormal, Prior, UnitCubeMap};
 use crate::error::{Error, Result};
@@ -91,6 +97,14 @@ impl Parameters {
             return Err(Error::length("list of parameters", 1, 0));
         }
         Ok(Self { parameters })
+    }
+
+    /// The parameters of a prior, in writing.
+    ///
+    /// # Errors
+    /// As [`Parameters::new`]; what a function of the user's own gives wrong.
+    pub fn of(prior: &Prior) -> Result<Self> {
+        Self::new(prior.parameters()?)
     }
 
     /// For a new problem: no parameter has the name of a column that tables of evaluations have anyway, so that none hides the
@@ -210,12 +224,37 @@ pub fn require_name(what: &str, name: &str) -> Result<()> {
 
 /// A prior as `normal(mean 0.0, sd 1.0)`.
 fn in_words(prior: &impl Serialize) -> String {
-    let json = serde_json::to_value(prior).unwrap_or_default();
-    let Some((family, parameters)) = json.as_object().and_then(|object| object.iter().next()) else {
-        return json.to_string();
+    let json = serde_json::to_string(prior).unwrap_or_default();
+    let families: InOrder<InOrder<Box<RawValue>>> = match serde_json::from_str(&json) {
+        Ok(families) => families,
+        Err(_) => return json,
     };
-    let list = parameters.as_object().into_iter().flatten().map(|(key, value)| format!("{key} {value}"));
+    let Some((family, parameters)) = families.0.first() else { return json };
+    let list = parameters.0.iter().map(|(key, value)| format!("{key} {value}"));
     format!("{family}({})", list.collect::<Vec<_>>().join(", "))
+}
+
+/// A JSON object whose keys stay in the order in which they are written: `low` before `high`.
+struct InOrder<T>(Vec<(String, T)>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for InOrder<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Entries<T> {
+            type Value = InOrder<T>;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<InOrder<T>, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(InOrder(entries))
+            }
+        }
+        deserializer.deserialize_map(Entries(PhantomData))
+    }
 }
 
 #[cfg(test)]

@@ -1,16 +1,18 @@
 //! The loop: ask, record, evaluate, record, estimate, until a rule says stop.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use crate::{
     belief::estimate::Estimate,
     error::{Error, Result},
-    evaluate::{Attempt, Evaluator, Finished, ThreadEvaluator},
+    evaluate::{Attempt, Evaluator, Finished},
     journal::{Event, Retried, Told},
-    prior::Prior,
     run::{
         engine::{Engine, Round},
-        record::{Memory, Record},
+        record::Record,
         settings::{OnFailure, Schedule, Settings},
         stop::{self, Status, Stop},
     },
@@ -178,14 +180,61 @@ pub fn next_step(engine: &Engine, workers: usize, in_flight: usize, seconds: f64
 /// No evidence, no success: whatever else ended the run.
 #[must_use]
 pub fn honest(engine: &Engine, stop: Stop) -> Stop {
-    match (&stop.status, engine.current()) {
-        (Status::Interrupted | Status::Failed, _) | (_, Ok(_)) => stop,
-        // Nobody knows yet whether there is any.
-        (_, Err(Error::Interrupted)) => {
-            Stop::new(Status::Interrupted, format!("{}; then it was interrupted", stop.reason))
-        }
-        (_, Err(e)) => Stop::new(Status::Failed, format!("{}; {e}", stop.reason)),
+    if matches!(stop.status, Status::Interrupted | Status::Failed) {
+        return stop;
     }
+    match engine.current() {
+        // Nobody knows yet whether there is any.
+        Err(Error::Interrupted) => Stop::new(Status::Interrupted, format!("{}; then it was interrupted", stop.reason)),
+        _ => match no_evidence(engine) {
+            Some(why) => Stop::new(Status::Failed, format!("{}; {why}", stop.reason)),
+            None => stop,
+        },
+    }
+}
+
+/// Why there is no `log Z` from the values so far, for a person; `None` when there is one. Cost: that of [`Engine::current`].
+#[must_use]
+pub fn no_evidence(engine: &Engine) -> Option<String> {
+    match engine.current() {
+        Ok(current) => {
+            let (log_z, sd) = (current.estimate.log_z, current.estimate.log_z_sd);
+            let expected = "the values are too large or too few to integrate";
+            (!(log_z.is_finite() && sd.is_finite())).then(|| format!("log Z came out as {log_z} ± {sd}: {expected}"))
+        }
+        Err(Error::NoFiniteValue { .. }) => Some(no_finite_value(engine)),
+        Err(e) => Some(e.to_string()),
+    }
+}
+
+/// What became of the evaluations of a run, none of which has a finite value.
+fn no_finite_value(engine: &Engine) -> String {
+    let ledger = engine.ledger();
+    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut first = None;
+    for (job, told) in ledger.entries().filter_map(|entry| Some((&entry.job, entry.answer.as_ref()?))) {
+        if let Outcome::Failed { kind, message } = &told.outcome {
+            *kinds.entry(kind.as_str()).or_default() += 1;
+            first.get_or_insert_with(|| format!("the first, evaluation {}: {message}", job.id));
+        }
+    }
+    let zero = ledger.values().count() + ledger.imported().len();
+    let mut what = Vec::new();
+    if let Some(first) = first {
+        let list: Vec<String> = kinds.iter().map(|(kind, n)| format!("{kind} {n}")).collect();
+        what.push(format!("{} failed ({}; {first})", kinds.values().sum::<usize>(), list.join(", ")));
+    }
+    if zero > 0 {
+        what.push(format!("{zero} are -inf (likelihood zero)"));
+    }
+    match ledger.pending().count() {
+        0 => {}
+        n => what.push(format!("{n} are not answered")),
+    }
+    if what.is_empty() {
+        what.push("there are none".into());
+    }
+    format!("no evaluation has a finite log-likelihood: {}", what.join(", "))
 }
 
 /// How a run stands, judged by its events alone; `None` when there is more to do.
@@ -274,7 +323,7 @@ impl Default for Config {
     }
 }
 
-/// The outcome of [`integrate`].
+/// The outcome of [`integrate`](crate::integrate).
 #[derive(Debug)]
 pub struct Integral {
     /// The belief about the evidence.
@@ -285,71 +334,4 @@ pub struct Integral {
     pub stop: Stop,
     /// The whole run: evaluations, failures, the belief about the integrand.
     pub engine: Engine,
-}
-
-/// How long a step waits for an answer before it looks around.
-const PATIENCE: Duration = Duration::from_millis(200);
-
-/// The evidence `Z = ∫ ℓ(θ) π(θ) dθ` of a log-likelihood under a prior, evaluated on threads, a batch at a time.
-///
-/// ```
-/// use batchquad::{integrate, Config, prior::{Distribution, Prior}, run::Settings};
-/// let prior = Prior::independent([("x", Distribution::normal(0.0, 1.0)?), ("y", Distribution::normal(0.0, 1.0)?)])?;
-/// // A Gaussian likelihood N(x; 1, ½²) N(y; 0, ½²): the evidence is N(1; 0, 1 + ¼) N(0; 0, 1 + ¼).
-/// let log_likelihood = |t: &[f64]| {
-///     let square = (t[0] - 1.0).powi(2) + t[1].powi(2);
-///     -0.5 * square / 0.25 - (std::f64::consts::TAU * 0.25).ln()
-/// };
-/// let settings = Settings { max_evaluations: 48, ..Settings::default() };
-/// let integral = integrate(log_likelihood, prior, Config { settings, ..Config::default() })?;
-/// let truth = -0.5 / 1.25 - (std::f64::consts::TAU * 1.25).ln();
-/// assert!((integral.estimate.log_z - truth).abs() < 0.01);
-/// # Ok::<(), batchquad::Error>(())
-/// ```
-///
-/// # Errors
-/// [`Error::Invalid`] for settings out of range, [`Error::NoFiniteValue`] when no finite log-likelihood was
-/// seen. A likelihood that panics or returns NaN at some points is not an error: those points are excluded and counted.
-pub fn integrate(
-    log_likelihood: impl Fn(&[f64]) -> f64 + Send + Sync + 'static,
-    prior: Prior,
-    config: Config,
-) -> Result<Integral> {
-    run_in_memory(ThreadEvaluator::new(config.workers, log_likelihood)?, prior, config)
-}
-
-/// [`integrate`] for a noisy log-likelihood, which returns its value and the standard deviation of its noise.
-///
-/// ```
-/// use batchquad::{Config, integrate_noisy, prior::{Distribution, Prior}};
-/// let prior = Prior::independent([("x", Distribution::normal(0.0, 1.0)?)])?;
-/// // A hash of the point stands for the noise of a simulation.
-/// let noise = |x: f64| ((x.to_bits() >> 20) % 1000) as f64 / 500.0 - 1.0;
-/// let integral = integrate_noisy(move |t| (-0.5 * t[0] * t[0] + 0.1 * noise(t[0]), 0.06), prior, Config::default())?;
-/// // ∫ exp(−x²/2) N(x; 0, 1) dx = 1/√2.
-/// assert!((integral.estimate.log_z + 0.5 * 2f64.ln()).abs() < 4.0 * integral.estimate.log_z_sd);
-/// # Ok::<(), batchquad::Error>(())
-/// ```
-///
-/// # Errors
-/// As [`integrate`]. A standard deviation that is no finite number ≥ 0 is a failure of its evaluation.
-pub fn integrate_noisy(
-    log_likelihood: impl Fn(&[f64]) -> (f64, f64) + Send + Sync + 'static,
-    prior: Prior,
-    config: Config,
-) -> Result<Integral> {
-    run_in_memory(ThreadEvaluator::noisy(config.workers, log_likelihood)?, prior, config)
-}
-
-fn run_in_memory(mut evaluator: ThreadEvaluator, prior: Prior, config: Config) -> Result<Integral> {
-    let mut engine = Engine::new(prior, config.settings, config.seed)?;
-    let mut memory = Memory;
-    let mut run = Run::new(&mut engine, &mut evaluator, &mut memory)?;
-    let stop = loop {
-        if let Progress::Done(stop) = run.advance(PATIENCE)? {
-            break stop;
-        }
-    };
-    let estimate = engine.current()?.estimate;
-    Ok(Integral { estimate, rounds: rounds(&engine), stop, engine })
 }

@@ -3,6 +3,7 @@
 pub(crate) mod diagnostics;
 pub(crate) mod drive;
 pub(crate) mod engine;
+pub(crate) mod integration;
 pub(crate) mod record;
 pub mod report;
 pub(crate) mod session;
@@ -11,12 +12,10 @@ pub(crate) mod stop;
 
 pub use self::{
     diagnostics::{Diagnosis, Finding, Forecast, Level, diagnose},
-    drive::{
-        Config, Integral, Losses, Progress, Run, Step, aborted, honest, integrate, integrate_noisy, next_step, rounds,
-        standing,
-    },
+    drive::{Config, Integral, Losses, Progress, Run, Step, aborted, honest, next_step, no_evidence, rounds, standing},
     engine::{Believed, Current, Engine, MOST_ASKED, MOST_NODES, Repairs, Round},
-    record::{Memory, Record},
+    integration::{Glance, Integration, integrate, integrate_noisy},
+    record::{Memory, Record, Transcript},
     report::Report,
     session::{Plan, Session, peek, peek_before_damage},
     settings::{

@@ -7,12 +7,12 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     error::{Error, Result},
-    journal::{Applied, Event, Header, Ledger, Replay, Store, Topic},
+    journal::{Applied, Event, Header, Ledger, Lines, Replay, Store, Topic},
     prior::{Parameters, Prior},
     run::{
         drive::{Losses, rounds},
         engine::{Believed, Engine, MOST_ASKED},
-        record::{Memory, Record},
+        record::{Record, Transcript},
         settings::Settings,
         stop::{self, Stop},
     },
@@ -39,7 +39,7 @@ impl Plan {
     }
 }
 
-/// A run and its record, which is a [`Store`] or [`Memory`].
+/// A run and its record, which is a [`Store`] or a [`Transcript`].
 pub struct Session {
     /// Where events are kept.
     pub record: Box<dyn Record + Send>,
@@ -47,16 +47,41 @@ pub struct Session {
     pub engine: Engine,
     /// Failures in a row since somebody began to drive the run.
     pub losses: Losses,
+    /// The journal of a run that is kept in memory.
+    pub transcript: Option<Transcript>,
 }
 
 impl Session {
-    /// A run that nothing is kept of.
+    /// A run that is kept in memory, with its [`transcript`](Session::transcript).
     ///
     /// # Errors
     /// [`Error::Invalid`] for settings out of range.
     pub fn in_memory(plan: &Plan) -> Result<Self> {
-        let engine = Engine::from_ledger(plan.prior.clone(), Ledger::new(plan.header(None)?))?;
-        Ok(Self { record: Box::new(Memory), engine, losses: Losses::default() })
+        let header = plan.header(None)?;
+        let lines = Lines::new(&header)?;
+        Ok(Self::transcribed(lines, Engine::from_ledger(plan.prior.clone(), Ledger::new(header))?))
+    }
+
+    /// Goes on in memory with a run whose journal was kept: as [`Session::open`], or with a plan as [`Session::resume`].
+    ///
+    /// # Errors
+    /// As [`Lines::read`] and [`Parameters::prior`]; [`Error::StoreDiffers`] when it is the journal of another problem.
+    pub fn recall(journal: Vec<u8>, plan: Option<&Plan>) -> Result<(Self, Replay)> {
+        let (lines, replay) = Lines::read(journal)?;
+        let Some(plan) = plan else { return Ok((Self::transcribed(lines, engine_of(&replay)?), replay)) };
+        let ledger = replay.ledger()?;
+        ledger.header().require_same(&plan.header(Some(ledger.header()))?)?;
+        let engine = reminded(plan.prior.clone(), ledger)?;
+        require_same_start(&plan.settings, engine.settings())?;
+        let mut session = Self::transcribed(lines, engine);
+        session.change(&plan.settings)?;
+        Ok((session, replay))
+    }
+
+    fn transcribed(lines: Lines, engine: Engine) -> Self {
+        let transcript = Transcript::new(lines);
+        let record = Box::new(transcript.clone());
+        Self { record, engine, losses: Losses::default(), transcript: Some(transcript) }
     }
 
     /// A new store for a plan.
@@ -67,7 +92,7 @@ impl Session {
         let header = plan.header(None)?;
         let store = Store::create(dir, &header)?;
         let engine = Engine::from_ledger(plan.prior.clone(), Ledger::new(header))?;
-        Ok(Self { record: Box::new(store), engine, losses: Losses::default() })
+        Ok(Self { record: Box::new(store), engine, losses: Losses::default(), transcript: None })
     }
 
     /// Opens a store by itself: its header says what the problem is.
@@ -77,7 +102,7 @@ impl Session {
     pub fn open(dir: &Path) -> Result<(Self, Replay)> {
         let (store, replay) = Store::open(dir)?;
         let engine = engine_of(&replay)?;
-        Ok((Self { record: Box::new(store), engine, losses: Losses::default() }, replay))
+        Ok((Self { record: Box::new(store), engine, losses: Losses::default(), transcript: None }, replay))
     }
 
     /// Opens the store of a plan; what the plan may change, and does, is recorded.
@@ -89,13 +114,8 @@ impl Session {
         let ledger = replay.ledger()?;
         ledger.header().require_same(&plan.header(Some(ledger.header()))?)?;
         let engine = reminded(plan.prior.clone(), ledger)?;
-        let (start, stored) = (&plan.settings.start, &engine.settings().start);
-        // If it is left open, that of the store holds.
-        if !start.is_empty() && start != stored {
-            let differences = vec![format!("start is {}, the store has {}", json!(start), json!(stored))];
-            return Err(Error::StoreDiffers { differences });
-        }
-        let mut session = Self { record: Box::new(store), engine, losses: Losses::default() };
+        require_same_start(&plan.settings, engine.settings())?;
+        let mut session = Self { record: Box::new(store), engine, losses: Losses::default(), transcript: None };
         session.change(&plan.settings)?;
         Ok((session, replay))
     }
@@ -215,6 +235,16 @@ pub fn peek(dir: &Path) -> Result<(Engine, Replay)> {
 pub fn peek_before_damage(dir: &Path) -> Result<(Engine, Replay)> {
     let replay = Store::read(dir)?;
     Ok((engine_of(&replay)?, replay))
+}
+
+/// Points to begin with belong to a run's identity. If they are left open, those of the store hold.
+fn require_same_start(wanted: &Settings, stored: &Settings) -> Result<()> {
+    let (start, stored) = (&wanted.start, &stored.start);
+    if start.is_empty() || start == stored {
+        return Ok(());
+    }
+    let differences = vec![format!("start is {}, the store has {}", json!(start), json!(stored))];
+    Err(Error::StoreDiffers { differences })
 }
 
 fn engine_of(replay: &Replay) -> Result<Engine> {

@@ -63,7 +63,7 @@ pub enum KernelChoice {
     Ard,
 }
 
-/// What the likelihood is integrated against. `MATH.md` §6.
+/// What the likelihood is integrated against. [`MATH.md` §6](crate::math).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reference {
@@ -289,7 +289,7 @@ impl Settings {
             return Err(Error::invalid(
                 "noise_sd",
                 sd,
-                format!("none with surrogate {model:?}, which knows no noise; \"log\" does"),
+                format!("none with surrogate = {}, which knows no noise; \"log\" does", serde_json::json!(model)),
             ));
         }
         require_positive("penalisation.slope", self.penalisation.slope)?;

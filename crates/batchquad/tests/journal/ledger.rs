@@ -41,6 +41,31 @@ fn a_different_value_is_flagged_and_the_first_counts() {
 }
 
 #[test]
+fn a_replacement_counts_and_what_it_replaces_is_kept() {
+    let replaced = |id: u64, outcome: Outcome| Event::Replaced(Told::new(JobId(id), outcome));
+    let mut ledger = ledger(&[batch(), value(2, -1.0), value(2, -3.0)]);
+    assert_eq!(ledger.conflicts().count(), 1);
+    assert_eq!(ledger.apply(&replaced(2, Outcome::Value(-3.0))).unwrap(), Applied::Replaced);
+    assert_eq!(ledger.apply(&replaced(2, Outcome::Value(-3.0))).unwrap(), Applied::Repeated);
+    assert_eq!(ledger.values().map(|(job, v)| (job.id.0, v)).collect::<Vec<_>>(), [(2, -3.0)]);
+    // The conflict is decided, and the first value does not come back by itself.
+    assert_eq!((ledger.conflicts().count(), ledger.replaced().count()), (0, 1));
+    assert_eq!(ledger.apply(&value(2, -1.0)).unwrap(), Applied::Repeated);
+    assert_eq!(ledger.entry(JobId(2)).unwrap().replaced[0].outcome, Outcome::Value(-1.0));
+    // A value can be taken back altogether; a new one counts, the old one does not.
+    let Event::Told(Told { outcome: nothing, .. }) = failed(2, 1, "the wrong file") else { panic!() };
+    assert_eq!(ledger.apply(&replaced(2, nothing)).unwrap(), Applied::Replaced);
+    assert_eq!((ledger.values().count(), ledger.pending().count()), (0, 5));
+    assert_eq!(ledger.apply(&value(2, -3.0)).unwrap(), Applied::Repeated);
+    assert_eq!(ledger.apply(&value(2, -4.0)).unwrap(), Applied::Replaced);
+    assert_eq!(ledger.entry(JobId(2)).unwrap().value(), Some(-4.0));
+    // For a job without an answer it is an answer; for a job that was never asked it is refused, and so is NaN.
+    assert_eq!(ledger.apply(&replaced(0, Outcome::Value(1.0))).unwrap(), Applied::Counted);
+    assert!(matches!(ledger.apply(&replaced(9, Outcome::Value(1.0))), Err(Error::UnknownJob { .. })));
+    assert!(matches!(ledger.apply(&replaced(0, Outcome::Value(f64::NAN))), Err(Error::NonFiniteValue { .. })));
+}
+
+#[test]
 fn an_unknown_job_is_refused() {
     let mut ledger = ledger(&[batch()]);
     let before = ledger.clone();

@@ -1,4 +1,4 @@
-//! What the product kernels on a box share: one factor for each axis. `MATH.md` §2.2.
+//! What the product kernels on a box share: one factor for each axis. [`MATH.md` §2](crate::math).2.
 
 use crate::{
     belief::{kernel::require_dims, measure::UniformBox},

@@ -1,4 +1,4 @@
-//! Closed-form integrals of kernels against measures: `MATH.md` §2.
+//! Closed-form integrals of kernels against measures: [`MATH.md` §2](crate::math).
 //!
 //! A pair of kernel and measure without a closed form has no [`Embed`] and does not compile.
 

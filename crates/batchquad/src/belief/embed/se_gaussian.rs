@@ -1,4 +1,4 @@
-//! Squared exponential × Gaussian with full covariance, and × mixtures of them: `MATH.md` §2.
+//! Squared exponential × Gaussian with full covariance, and × mixtures of them: [`MATH.md` §2](crate::math).
 //!
 //! Each integral is the density of a Gaussian vector, because `k(x, y) = σ² (2π)^{d/2} |Λ|^{½} N(x − y; 0, Λ)`. The formulas
 //! below separate the difference `xᵢ − xⱼ` (whose covariance is a multiple of `Λ`) from the rest, so that no digits are lost

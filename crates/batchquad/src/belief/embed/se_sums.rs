@@ -1,4 +1,4 @@
-//! Derivatives in `x` of sums of squared-exponential integrals, for acquisitions that look at the integral itself: `MATH.md` §2.1.
+//! Derivatives in `x` of sums of squared-exponential integrals, for acquisitions that look at the integral itself: [`MATH.md` §2](crate::math).1.
 //!
 //! Every term is a Gaussian bump in `x`, `c·exp(e(x))` with a quadratic exponent, so its gradient is `c eᵉ ∇e` and its Hessian
 //! `c eᵉ (∇e∇eᵀ + ∇²e)` with a constant `∇²e`.

@@ -1,4 +1,4 @@
-//! Hyperparameters: the marginal likelihood, its gradient, and the search for its maximum. `MATH.md` §8.
+//! Hyperparameters: the marginal likelihood, its gradient, and the search for its maximum. [`MATH.md` §8](crate::math).
 
 use std::f64::consts::TAU;
 

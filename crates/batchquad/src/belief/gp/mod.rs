@@ -1,4 +1,4 @@
-//! Gaussian-process regression with the squared-exponential kernel and zero mean: `MATH.md` §1.
+//! Gaussian-process regression with the squared-exponential kernel and zero mean: [`MATH.md` §1](crate::math).
 
 mod fit;
 mod predict;

@@ -1,4 +1,4 @@
-//! Posterior mean and variance with gradients and Hessians, for many points at once: `MATH.md` §4.
+//! Posterior mean and variance with gradients and Hessians, for many points at once: [`MATH.md` §4](crate::math).
 
 use std::f64::consts::SQRT_2;
 

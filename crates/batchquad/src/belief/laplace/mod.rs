@@ -1,5 +1,5 @@
 //! Evidence from the curvature at the mode, and from mixtures of Gaussians fitted where that leaves something over:
-//! `MATH.md` §9.
+//! [`MATH.md` §9](crate::math).
 //!
 //! These are the cheap answers to compare a quadrature with: [`Laplace`] costs little more than finding the mode,
 //! [`IteratedLaplace`] a few hundred evaluations. Both count every evaluation of the log-joint `f = log ℓ + log π`. A value of −∞ is

@@ -1,4 +1,4 @@
-//! Reference measures: what an integrand is integrated against. `MATH.md` §6.
+//! Reference measures: what an integrand is integrated against. [`MATH.md` §6](crate::math).
 
 mod gaussian;
 mod mixture;

@@ -1,4 +1,4 @@
-//! From log-likelihoods to the values that a Gaussian process can model, and back: `MATH.md` §1.
+//! From log-likelihoods to the values that a Gaussian process can model, and back: [`MATH.md` §1](crate::math).
 //!
 //! One file says all about one warp. A new one is a file that implements [`Warp`], a name in [`Model`] and a line in [`Model::warp`].
 

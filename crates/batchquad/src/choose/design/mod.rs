@@ -1,6 +1,6 @@
-//! Where to look before anything is known, and where to look when the model cannot say: `MATH.md` §12.
+//! Where to look before anything is known, and where to look when the model cannot say: [`MATH.md` §12](crate::math).
 //!
-//! All points are in latent coordinates `u ~ N(0, I)` (`MATH.md` §1).
+//! All points are in latent coordinates `u ~ N(0, I)` ([`MATH.md` §1](crate::math)).
 
 use serde::{Deserialize, Serialize};
 

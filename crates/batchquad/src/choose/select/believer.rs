@@ -1,5 +1,5 @@
 //! Kriging Believer and its variants: a chosen point is given a value that nobody has measured, and the next one is chosen as if it
-//! had been: `MATH.md` §5.1.
+//! had been: [`MATH.md` §5](crate::math).1.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
 //! The search that all rules share: climb from many starts at once, take the highest summit that keeps its distance.
-//! `MATH.md` §5.4.
+//! [`MATH.md` §5](crate::math).4.
 
 use crate::{
     belief::surrogate::Surrogate,

@@ -1,4 +1,4 @@
-//! The multiplicative local penaliser of González et al. (2016), for comparison: `MATH.md` §5.3.
+//! The multiplicative local penaliser of González et al. (2016), for comparison: [`MATH.md` §5](crate::math).3.
 //!
 //! It was made to find a maximum: around a chosen point it excludes the ball in which the function could still rise to the largest
 //! value seen. Where the model is uncertain that ball is wide, which is the wrong way round for an integral.

@@ -1,4 +1,4 @@
-//! Batch rules: `n` points that are informative together, given those that are still being evaluated. `MATH.md` §5.
+//! Batch rules: `n` points that are informative together, given those that are still being evaluated. [`MATH.md` §5](crate::math).
 //!
 //! Every rule has the same signature, leaves the belief as it is, and keeps scale, `α` and hyperparameters frozen. Randomness is
 //! addressed by (seed, jobs asked so far), so a rule can be asked twice and answers the same.

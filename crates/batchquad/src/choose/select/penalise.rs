@@ -1,4 +1,4 @@
-//! Local penalisation with Lipschitz cones, the paper's own rule: `MATH.md` §5.2.
+//! Local penalisation with Lipschitz cones, the paper's own rule: [`MATH.md` §5](crate::math).2.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Predictions averaged over models: `MATH.md` §13.
+//! Predictions averaged over models: [`MATH.md` §13](crate::math).
 
 use serde::Serialize;
 

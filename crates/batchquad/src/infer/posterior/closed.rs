@@ -1,4 +1,4 @@
-//! The posterior of WSABI-L as a signed mixture of Gaussians, one for each pair of nodes: `MATH.md` §7.
+//! The posterior of WSABI-L as a signed mixture of Gaussians, one for each pair of nodes: [`MATH.md` §7](crate::math).
 
 use super::{
     bilinear,

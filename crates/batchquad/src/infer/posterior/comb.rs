@@ -1,4 +1,4 @@
-//! Very many equal Gaussians as few on a regular comb: `MATH.md` §7.
+//! Very many equal Gaussians as few on a regular comb: [`MATH.md` §7](crate::math).
 //!
 //! A sum `Σ wᵢ N(y; cᵢ, 1)` over millions of centres is wanted at many places. As a function of its centre the Gaussian is so
 //! smooth that it is interpolated from sixteen teeth of a comb, fourteen teeth to a standard deviation: each weight is handed to

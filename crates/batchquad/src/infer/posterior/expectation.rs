@@ -1,4 +1,4 @@
-//! Ratios of integrals with an error: `∫ f ℓ dπ / ∫ ℓ dπ` for several `f` at once. `MATH.md` §13.
+//! Ratios of integrals with an error: `∫ f ℓ dπ / ∫ ℓ dπ` for several `f` at once. [`MATH.md` §13](crate::math).
 
 use serde::Serialize;
 

@@ -261,9 +261,15 @@ impl Marginal {
     fn steep(&self) -> bool {
         match self.map {
             Map::Identity => false,
-            Map::Scalar(d) => {
-                !matches!(d.family(), Family::Normal { .. } | Family::Uniform { .. } | Family::Beta { .. })
-            }
+            Map::Scalar(d) => !self.bounded() && !matches!(d.family(), Family::Normal { .. }),
+        }
+    }
+
+    /// Whether the parameter is confined to an interval, so that every moment exists.
+    fn bounded(&self) -> bool {
+        match self.map {
+            Map::Identity => false,
+            Map::Scalar(d) => d.support().0.is_finite() && d.support().1.is_finite(),
         }
     }
 
@@ -283,6 +289,7 @@ impl Marginal {
         // Of what there is, which may end before the grid does.
         let (first, last) = (terms.first().map_or(0, |t| t.0), terms.last().map_or(0, |t| t.0));
         let rim = (last - first) / 20;
+        let bounded = self.bounded();
         let outer = |i: usize| i < first + rim || i > last - rim;
         let average = |of: &dyn Fn(f64) -> f64| {
             let (mut sum, mut size, mut far) = (0.0, 0.0, 0.0);
@@ -292,7 +299,7 @@ impl Marginal {
                 size += term.abs();
                 far += if outer(*i) { term.abs() } else { 0.0 };
             }
-            if far <= OUTER * size { sum / total } else { f64::NAN }
+            if bounded || far <= OUTER * size { sum / total } else { f64::NAN }
         };
         let mean = average(&|theta| theta);
         let variance = average(&|theta| (theta - mean).powi(2));

@@ -1,4 +1,4 @@
-//! What the belief about the integrand says about the parameters: `MATH.md` §7 and §13.
+//! What the belief about the integrand says about the parameters: [`MATH.md` §7](crate::math) and §13.
 //!
 //! The posterior density is `∝ E[f](u) N(u; 0, I)`. Under WSABI-L, `E[f] = α + ½m²`, it is a signed mixture of Gaussians, so moments, marginals and quantiles
 //! are closed forms; under the other models, and for parameters that a user's own map makes of several latent coordinates, they are
@@ -328,7 +328,7 @@ fn bilinear(s: &Matrix, a: &[f64], b: &[f64]) -> f64 {
     (0..b.len()).map(|j| b[j] * frame::product(s.col(j), a)).sum()
 }
 
-/// Mean and covariance of the latent coordinates under `(α + ½m²)μ`, whatever the reading of the Gaussian process: `MATH.md` §7.
+/// Mean and covariance of the latent coordinates under `(α + ½m²)μ`, whatever the reading of the Gaussian process: [`MATH.md` §7](crate::math).
 /// Cost: `(d + 2)n²/2` exponentials a Gaussian of the measure.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! The posterior of WSABI-L in one and two dimensions by the values of its density: `MATH.md` §7.
+//! The posterior of WSABI-L in one and two dimensions by the values of its density: [`MATH.md` §7](crate::math).
 //!
 //! Nodes close together have weights that cancel. In the square `½ m(x)²` this costs the digits that it costs in `m`; in the sum over pairs
 //! it costs twice as many. With few dimensions nodes do come close together, but then so few points are needed that the square can be

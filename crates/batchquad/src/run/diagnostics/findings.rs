@@ -69,7 +69,7 @@ fn error_bar(current: &Current) -> Finding {
     }
     let level = above(sd, 0.5, f64::INFINITY);
     let wide = if level == Level::Fine { "" } else { ": Z is known to little better than a factor of two" };
-    finding("error-bar", sd, level, format!("the standard deviation of log Z is {sd:.2e}{wide}"))
+    finding("error-bar", sd, level, format!("the standard deviation of log Z is {}{wide}", short(sd)))
 }
 
 /// Whether the surrogate's posterior is where the values are, and has stopped moving.
@@ -98,9 +98,9 @@ fn noise(belief: &LogBelief) -> Finding {
     let level = if value > 0.05 { Level::Look } else { Level::Fine };
     let sentence = match level {
         Level::Fine if belief.known.noise_given() => {
-            format!("beside the noise that came with values, the log-likelihood is smooth to {value:.1e} nats")
+            format!("beside the noise that came with values, the log-likelihood is smooth to {} nats", short(value))
         }
-        Level::Fine => format!("the log-likelihood is smooth to {value:.1e} nats"),
+        Level::Fine => format!("the log-likelihood is smooth to {} nats", short(value)),
         _ => format!(
             "the log-likelihood looks noisy, with a standard deviation of {value:.2} per value; the error bar includes it (noise, a jump \
              or structure finer than the values can show)"
@@ -155,7 +155,7 @@ fn settled(engine: &Engine, current: &Current) -> Option<Finding> {
     let moved = current.estimate.log_z - log_z;
     let value = moved.abs() / sd.max(NATS);
     let sentence =
-        format!("the last batch has moved log Z by {moved:+.2e}, {value:.1} times the error bar of that time");
+        format!("the last batch has moved log Z by {}, {value:.1} times the error bar of that time", short(moved));
     Some(finding("settled", value, above(value, 3.0, 6.0), sentence))
 }
 
@@ -184,7 +184,8 @@ fn influence(current: &Current) -> Finding {
     };
     let value = spread / current.model_sd.max(NATS);
     let sentence = format!(
-        "leaving out single values moves log Z by {spread:.2e} taken together (jackknife), {value:.1} times the model's own error bar"
+        "leaving out single values moves log Z by {} taken together (jackknife), {value:.1} times the model's own error bar",
+        short(spread)
     );
     finding("influence", value, above(value, 5.0, f64::INFINITY), sentence)
 }
@@ -317,4 +318,14 @@ fn nearest_shares(belief: &Belief, draws: &Draws) -> Vec<f64> {
         }
     }
     shares
+}
+/// A number to three digits, as a power of ten only where it is very small or very large.
+fn short(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".into(),
+        size if (1e-3..1e5).contains(&size) => {
+            format!("{value:.*}", (2.0 - size.log10().floor()).clamp(0.0, 5.0) as usize)
+        }
+        _ => format!("{value:.2e}"),
+    }
 }

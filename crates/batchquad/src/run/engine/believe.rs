@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// While there are at most this many values, every refit searches from several starts; later only when they have grown by
-/// [`Settings::refit_growth`]. `MATH.md` §8.
+/// [`Settings::refit_growth`]. [`MATH.md` §8](crate::math).
 const CHEAP: usize = 40;
 
 /// A belief rests on at most so many nodes: its time grows with their cube and its memory with their square.

@@ -12,20 +12,24 @@
 //! # Ok::<(), batchquad::Error>(())
 //! ```
 
+mod conclusion;
 mod evaluation;
 mod summary;
 mod tally;
 mod trust;
 mod words;
 
-use serde::Serialize;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 
 pub use self::{
+    conclusion::{Contender, conclusion},
     evaluation::{Evaluation, EvaluationStatus, evaluations, sd_column},
     summary::{ByName, Summary},
     tally::Tally,
     trust::Trust,
-    words::{duration, plus_minus, rounded},
+    words::{duration, plus_minus, probability, rounded},
 };
 use crate::{
     belief::estimate::Estimate,
@@ -34,9 +38,11 @@ use crate::{
     journal::{Ledger, Topic},
     run::{
         diagnostics::{Diagnosis, diagnose},
+        drive::no_evidence,
         engine::{Current, Engine, Repairs},
         stop::{Status, Stop},
     },
+    types::JobId,
 };
 
 /// What is known at the end of a run, or in the middle of one.
@@ -165,8 +171,12 @@ impl Report {
         rows.push(("evaluating", format!("{} over all workers", duration(self.tally.seconds_evaluating))));
         rows.extend(self.store.clone().map(|store| ("store", store)));
         if !self.tally.conflicts.is_empty() {
-            let ids = &self.tally.conflicts;
-            rows.push(("conflicts", format!("different values were told for {ids:?}; the first counts")));
+            let ids = list(&self.tally.conflicts);
+            rows.push(("conflicts", format!("different values were told for {ids}; the first counts")));
+        }
+        if !self.tally.replaced.is_empty() {
+            let ids = list(&self.tally.replaced);
+            rows.push(("replaced", format!("the answers to {ids} took the place of others, which are kept")));
         }
         if let Some(n) = self.repairs.map(|r| r.contradictory_nodes).filter(|n| *n > 0) {
             let text = format!("values at {n} nodes contradict each other (noise, or a jump?); their mean counts");
@@ -182,9 +192,16 @@ impl Report {
     fn beside(&self, known: f64) -> String {
         let Some((log_z, sd)) = self.log_z.zip(self.log_z_sd) else { return known.to_string() };
         let difference = log_z - known;
-        let in_sds = if sd > 0.0 { format!(", {:+.1} sd", difference / sd) } else { String::new() };
-        format!("{known} (log Z is {difference:+.1e} from it{in_sds})")
+        let in_sds = if sd > 0.0 { format!(", {:.1} sd", (difference / sd).abs()) } else { String::new() };
+        let side = if difference < 0.0 { "below" } else { "above" };
+        format!("{known} (log Z is {} {side} it{in_sds})", rounded(difference.abs(), sd))
     }
+}
+
+/// `evaluation 3`, `evaluations 3, 5`.
+fn list(ids: &[JobId]) -> String {
+    let all: Vec<String> = ids.iter().map(JobId::to_string).collect();
+    format!("evaluation{} {}", if ids.len() == 1 { "" } else { "s" }, all.join(", "))
 }
 
 /// The estimate, where there is one.
@@ -198,11 +215,17 @@ pub fn known_log_z(ledger: &Ledger) -> Option<f64> {
     ledger.remark(Topic::KnownLogZ)?.as_f64().filter(|value| value.is_finite())
 }
 
+/// What plots and reports call the parameters, by name, where somebody has said so.
+#[must_use]
+pub fn labels(ledger: &Ledger) -> BTreeMap<String, String> {
+    ledger.remark(Topic::Labels).and_then(|value| BTreeMap::deserialize(value).ok()).unwrap_or_default()
+}
+
 /// What an unfinished run waits for.
 fn to_do(engine: &Engine, pending: usize) -> String {
     let waits = match pending {
         0 => "more points can be asked".into(),
         n => format!("{n} evaluations are pending"),
     };
-    engine.current().map_or_else(|e| format!("{waits}; {e}"), |_| waits.clone())
+    no_evidence(engine).map_or_else(|| waits.clone(), |why| format!("{waits}; {why}"))
 }

@@ -26,6 +26,8 @@ pub struct Tally {
     pub failures_by_kind: BTreeMap<&'static str, usize>,
     /// Jobs for which different values were told.
     pub conflicts: Vec<JobId>,
+    /// Jobs whose answer took the place of another.
+    pub replaced: Vec<JobId>,
     /// Seconds spent on choosing batches.
     pub seconds_choosing: f64,
     /// Seconds of all evaluations, over all workers.
@@ -51,6 +53,7 @@ impl Tally {
             failures: failures_by_kind.values().sum(),
             failures_by_kind,
             conflicts: ledger.conflicts().map(|entry| entry.job.id).collect(),
+            replaced: ledger.replaced().map(|entry| entry.job.id).collect(),
             seconds_choosing: ledger.batches().iter().map(|asked| asked.seconds).sum(),
             seconds_evaluating: ledger
                 .entries()

@@ -52,10 +52,18 @@ impl Trust {
     /// The same where it was found earlier: with how much has come in since.
     #[must_use]
     pub fn line_at(&self, ledger: &Ledger) -> String {
-        match values(ledger).saturating_sub(self.values) {
+        match self.newer(ledger) {
             0 => self.line(),
-            new => format!("{} (before the last {new} values)", self.line()),
+            // First, because what comes last on a long line is cut off.
+            1 => format!("one value ago: {}", self.line()),
+            new => format!("{new} values ago: {}", self.line()),
         }
+    }
+
+    /// How many values have come in since it was found.
+    #[must_use]
+    pub fn newer(&self, ledger: &Ledger) -> usize {
+        values(ledger).saturating_sub(self.values)
     }
 }
 

@@ -21,6 +21,19 @@ pub fn plus_minus(value: f64, sd: f64) -> String {
     format!("{} ± {}", rounded(value, sd), rounded(sd, sd))
 }
 
+/// A probability with its standard deviation to four places; one that would read as zero or one is bounded instead.
+#[must_use]
+pub fn probability(p: f64, sd: f64) -> String {
+    let (low, high) = (p - sd, p + sd);
+    if high < 5e-5 {
+        "< 0.0001".into()
+    } else if low > 1.0 - 5e-5 {
+        "> 0.9999".into()
+    } else {
+        format!("{p:.4} ± {sd:.4}")
+    }
+}
+
 /// Seconds in the unit a person would use.
 #[must_use]
 pub fn duration(seconds: f64) -> String {
@@ -44,5 +57,8 @@ mod tests {
         assert_eq!(rounded(1.23e-13, 1e-14), "1.230000e-13");
         assert_eq!(rounded(1234.5, 100.0), "1234");
         assert_eq!(rounded(-0.001, 0.5), "0.00");
+        assert_eq!(probability(1e-9, 1e-9), "< 0.0001");
+        assert_eq!(probability(1.0 - 1e-9, 1e-9), "> 0.9999");
+        assert_eq!(probability(0.97, 0.000_6), "0.9700 ± 0.0006");
     }
 }

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::engine::{Engine, Round};
+use crate::run::{
+    diagnostics::{Level, diagnose},
+    engine::{Engine, Round},
+};
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +67,7 @@ pub fn target_met(target: f64, sds: impl DoubleEndedIterator<Item = Option<f64>>
 
 /// Whether the run should ask no more, given the seconds that it has taken so far.
 ///
-/// A met target comes before a spent budget: a run that does both has converged.
+/// A met target comes before a spent budget: a run that does both has converged. A number that is not to be trusted has not met its target.
 #[must_use]
 pub fn check(engine: &Engine, rounds: &[Round], seconds: f64) -> Option<Stop> {
     let settings = engine.settings();
@@ -72,6 +75,7 @@ pub fn check(engine: &Engine, rounds: &[Round], seconds: f64) -> Option<Stop> {
     let target = settings.target_sd;
     if let Some(target) = target
         && target_met(target, rounds.iter().map(|r| r.belief.log_z_sd))
+        && diagnose(engine).is_ok_and(|diagnosis| diagnosis.verdict < Level::DoNotTrust)
     {
         return Some(Stop::new(Status::Converged, format!("log_z_sd is at most target_sd = {target}")));
     }

@@ -129,6 +129,7 @@ impl<'a> Slot<'a> {
 }
 
 /// The argument for a job; `files` are the paths of the question and of the answer.
+#[cfg_attr(not(unix), allow(dead_code))]
 pub(super) fn fill_in(template: &Template, job: &Job, files: Option<&[String; 2]>) -> String {
     let of = |piece: &Piece| match piece {
         Piece::Text(text) => text.clone(),

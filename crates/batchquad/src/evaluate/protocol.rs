@@ -32,6 +32,7 @@ pub fn request(names: &[String], job: &Job) -> Result<String> {
 }
 
 /// A number as it stands in a question: the shortest text that is read back to the same bits.
+#[cfg_attr(not(unix), allow(dead_code))]
 pub(super) fn decimal(value: f64) -> String {
     serde_json::to_string(&value).unwrap_or_else(|_| value.to_string())
 }

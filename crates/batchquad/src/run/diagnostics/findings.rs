@@ -319,6 +319,7 @@ fn nearest_shares(belief: &Belief, draws: &Draws) -> Vec<f64> {
     }
     shares
 }
+
 /// A number to three digits, as a power of ten only where it is very small or very large.
 fn short(value: f64) -> String {
     match value.abs() {

@@ -144,8 +144,15 @@ fn unseen(belief: &LogBelief) -> Finding {
 /// How large a part of the prior nobody has looked at.
 fn explored(belief: &LogBelief) -> Finding {
     let value = belief.empty();
-    let sentence = format!("no part of the prior larger than {:.1} % is without a value", 100.0 * value);
-    finding("explored", value, above(value, 0.15, f64::INFINITY), sentence)
+    let percent = 100.0 * value;
+    let level = above(value, 0.25, f64::INFINITY);
+    let sentence = match level {
+        Level::Fine => format!("no part of the prior larger than {percent:.1} % is without a value"),
+        _ => {
+            format!("a part of the prior with {percent:.1} % of it is without a value: a second peak could hide there")
+        }
+    };
+    finding("explored", value, level, sentence)
 }
 
 /// How far `log Z` has moved since the batch before, in standard deviations that were claimed then.

@@ -144,6 +144,26 @@ fn table(rows: &[Row]) -> Table {
     table
 }
 
+/// Errors by problem and number of evaluations: the median, the worst, and how many state less than a nat.
+fn errors(problems: &[Choice], checkpoints: &[usize], readings: &[Reading]) -> Table {
+    let mut head = vec!["problem".to_owned()];
+    head.extend(checkpoints.iter().map(|n| format!("at {n}: median (worst), sd < 1")));
+    let mut table = Table::new(head);
+    for &problem in problems {
+        let mut cells = vec![problem.name().to_owned()];
+        for &n in checkpoints {
+            let here: Vec<&Reading> =
+                readings.iter().filter(|r| r.problem == problem && r.judged.evaluations == n).collect();
+            let all: Vec<f64> = here.iter().map(|r| r.error()).collect();
+            let stated = here.iter().filter(|r| r.judged.sd < 1.0).count();
+            let (median, worst) = (quantile(&all, 0.5), quantile(&all, 1.0));
+            cells.push(format!("{} ({}), {stated}/{}", scientific(median), scientific(worst), here.len()));
+        }
+        table.push(cells);
+    }
+    table
+}
+
 /// Observed against nominal coverage, overall and for each batch size.
 fn figure(rows: &[Row]) -> Figure {
     let axis = |label: &str| Axis::linear(label).unit("%").range(40.0, 100.0);
@@ -215,6 +235,7 @@ pub fn run(plan: &Plan, workshop: &Workshop, only: &[String], batches: &[usize])
     output.summary(plan, seeds.end - seeds.start, &results)?;
     output.table("overall", "How often the stated intervals hold the truth, in percent", &table(&overall))?;
     output.table("problems", "The same for each problem", &table(&each))?;
+    output.table("errors", "|Δ log Z| by problem", &errors(&problems, &checkpoints, &readings))?;
     output.table("verdicts", "What the diagnostics said, by how far the truth was", &verdicts::table(&said))?;
     output.figure("coverage", &figure(&drawn))?;
     Ok(output.said())

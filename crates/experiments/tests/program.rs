@@ -110,6 +110,29 @@ fn a_killed_experiment_goes_on_where_it_was() {
 }
 
 #[test]
+fn coverage_counts_what_its_rows_say() {
+    let dir = tempfile::tempdir().unwrap();
+    run(&["coverage", "--runs", "2", "--budget", "64", "--batches", "8", "--only", "gaussian-2,jump"], dir.path());
+    let place = dir.path().join("coverage");
+    let mut rows = csv::Reader::from_path(place.join("readings.csv")).unwrap();
+    let readings: Vec<(f64, f64)> = rows
+        .records()
+        .map(|row| row.unwrap())
+        .map(|row| (row[4].parse::<f64>().unwrap(), row[5].parse::<f64>().unwrap()))
+        .collect();
+    // Two problems, two seeds, read at 32 and 64.
+    assert_eq!(readings.len(), 8);
+    let held = readings.iter().filter(|(error, sd)| error.abs() - 5e-4 <= 1.959_96 * sd).count();
+    let summary: serde_json::Value = serde_json::from_slice(&fs::read(place.join("summary.json")).unwrap()).unwrap();
+    let all = &summary["results"]["overall"][0];
+    assert_eq!(all["count"], 8);
+    assert_eq!(all["coverage"][3], 100.0 * held as f64 / 8.0);
+    for name in ["overall.md", "problems.md", "errors.md", "verdicts.md", "coverage.svg", "coverage.png"] {
+        assert!(place.join(name).exists(), "{name}");
+    }
+}
+
+#[test]
 fn mistakes_are_named() {
     let dir = tempfile::tempdir().unwrap();
     let refused = |arguments: &[&str], word: &str| {
@@ -126,6 +149,8 @@ fn mistakes_are_named() {
     refused(&["zoo", "--set", "kernel=round"], "--set kernel=round");
     refused(&["efficiency", "--batches", "0"], "batch");
     refused(&["efficiency", "--rules", "best"], "best");
+    refused(&["coverage", "--only", "nothing"], "--only nothing");
+    refused(&["coverage", "--budget", "8"], "--budget 8");
     let file = dir.path().join("file");
     fs::write(&file, "").unwrap();
     let output = program(&["penalisation"], &file).output().unwrap();

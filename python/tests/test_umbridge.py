@@ -125,7 +125,7 @@ def test_a_run_against_two_servers(tmp_path, server, run):
     write(tmp_path, [first, second], config="{ seconds = 0.05 }")
     checked = run("check", "problem.toml").stdout
     assert "posterior at http://127.0.0.1" in checked
-    assert "log-likelihood -2 at the prior median" in checked
+    assert "log-likelihood -2.0 at the prior median" in checked
     result = json.loads(run("run", "problem.toml", "-q", "--json").stdout)
     assert abs(result["log_z"] - TRUTH) < 0.01
     assert result["failures"] == 0

@@ -164,18 +164,23 @@ mod tests {
     fn a_process_nobody_was_told_of_ends_and_a_session_of_its_own_goes_on() {
         let guardian = Guardian::new(Duration::from_millis(100));
         let dir = tempfile::tempdir().unwrap();
-        let done = dir.path().join("done");
-        let daemon = format!("sleep 1; touch {}", done.display());
+        let (begun, done) = (dir.path().join("begun"), dir.path().join("done"));
+        let appears = |file: &std::path::Path| {
+            let begin = Instant::now();
+            while !file.exists() {
+                assert!(begin.elapsed() < Duration::from_secs(60), "{file:?} did not appear");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        };
+        let daemon = format!("touch {}; sleep 1; touch {}", begun.display(), done.display());
         sleeper(&guardian, &["setsid", "--fork", "sh", "-c", &daemon]).wait().unwrap();
+        // Now it has a session of its own.
+        appears(&begun);
         let mut untold = sleeper(&guardian, &["sleep", "600"]);
         // As when we are killed: the pipe ends without a farewell.
         dismiss(std::mem::replace(&mut *guardian.state(), State::Gone));
         assert!(!untold.wait().unwrap().success());
-        let begin = Instant::now();
-        while !done.exists() {
-            assert!(begin.elapsed() < Duration::from_secs(60), "a process with a session of its own was ended");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        appears(&done);
     }
 
     #[test]

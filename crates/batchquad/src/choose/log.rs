@@ -33,7 +33,8 @@ const FEW: usize = 30;
 /// Points closer than this, in latent coordinates, are the same.
 const SAME: f64 = 2e-5;
 
-/// While nothing is found, one in so many points looks elsewhere.
+/// While nothing is found, so many of so many points are maxima of the surrogates, and the last looks elsewhere.
+const TOPS: u64 = 6;
 const SEARCHING: u64 = 8;
 
 /// Half the widths of the boxes in which the surrogates' maxima are tried, in standard deviations of the best nodes.
@@ -63,7 +64,7 @@ const EXPECTED: f64 = 0.03;
 pub(crate) fn select(belief: &LogBelief, pending: &Points, n: usize, seed: u64, asked: u64) -> Result<Points> {
     let mut elsewhere = Elsewhere::new(belief, pending, seed, asked)?;
     let chosen = match &belief.search {
-        Some(search) => climb(belief, search, n, seed, asked, &mut elsewhere)?,
+        Some(search) => climb(belief, search, pending, n, seed, asked, &mut elsewhere)?,
         None => refine(belief, pending, n, seed, asked, &mut elsewhere)?,
     };
     // A point that is known or under way is not asked again; one that a twin asks for is beside it.
@@ -244,48 +245,61 @@ fn candidates(integral: &Integral, offset: f64) -> Vec<usize> {
     indices
 }
 
-/// The posterior is not found: the maxima of the surrogates in boxes around the best node, then draws of the searching surrogate's posterior, every
-/// eighth point elsewhere.
+/// The posterior is not found: the maxima of the surrogates in boxes around the best node, draws of the searching surrogate's posterior, and every
+/// eighth point elsewhere. Which is whose turn depends on the number of the point, so single points take the same turns as batches.
 fn climb(
     belief: &LogBelief,
     search: &Search,
+    pending: &Points,
     n: usize,
     seed: u64,
     asked: u64,
     elsewhere: &mut Elsewhere<'_>,
 ) -> Result<Vec<Vec<f64>>> {
-    let Search { view, process, integral } = search;
-    // Where the surrogates expect the most within smaller and smaller boxes around the best node: the smaller, the more they can be believed.
+    let Search { view, integral, .. } = search;
+    let mut tops = tops(belief, search, pending)?;
+    if !tops.is_empty() {
+        let first = asked as usize % tops.len();
+        tops.rotate_left(first);
+    }
+    let mut tops = tops.into_iter();
+    let mut stream = Stream::new(seed, Purpose::Select, asked << 8 | 1);
+    let mut chosen = Vec::new();
+    for number in asked..asked + n as u64 {
+        let turn = number % SEARCHING;
+        let top = if turn < TOPS { tops.next() } else { None };
+        chosen.push(match top {
+            Some(top) => top,
+            None if turn == SEARCHING - 1 => elsewhere.next(),
+            None => {
+                let drawn = resample(&integral.weights, 1, stream.uniform());
+                view.leave(integral.points.row(drawn[0]))
+            }
+        });
+    }
+    Ok(chosen)
+}
+
+/// Where the surrogates expect the most within smaller and smaller boxes around the best node: the smaller, the more they can be believed.
+fn tops(belief: &LogBelief, search: &Search, pending: &Points) -> Result<Vec<Vec<f64>>> {
+    let Search { view, process, .. } = search;
+    let waiting: Vec<Vec<f64>> = pending.rows().map(|u| view.enter(u)).collect();
+    let known: Vec<Vec<f64>> = belief.known.nodes.rows().map(|u| view.enter(u)).collect();
     let mut tops: Vec<Vec<f64>> = Vec::new();
-    let fresh = |x: &[f64], r: f64, tops: &[Vec<f64>]| {
-        let near = |t: &[f64]| square(&view.enter(t), x) < (0.2 * r).powi(2);
-        !tops.iter().any(|t| near(t)) && !belief.known.nodes.rows().any(|t| square(&view.enter(t), x) < 1e-6)
-    };
     for r in BOXES {
-        let mut candidates = vec![summit(|x| process.jet(x, false), process.dim(), r)?];
         let own = |x: &[f64]| {
             let (value, gradient, _) = belief.process.jet(&belief.view.enter(&view.leave(x)), false);
             (value, belief.view.pull(&gradient, view), Vec::new())
         };
-        candidates.push(summit(own, process.dim(), r)?);
-        for x in candidates.into_iter().flatten() {
-            if fresh(&x, r, &tops) {
-                tops.push(view.leave(&x));
+        let found = [summit(|x| process.jet(x, false), process.dim(), r)?, summit(own, process.dim(), r)?];
+        for x in found.into_iter().flatten() {
+            let near = |t: &Vec<f64>| square(t, &x) < (0.2 * r).powi(2);
+            if !tops.iter().chain(&waiting).any(near) && !known.iter().any(|t| square(t, &x) < 1e-6) {
+                tops.push(x);
             }
         }
     }
-    tops.truncate((3 * n).div_ceil(4));
-    let mut stream = Stream::new(seed, Purpose::Select, asked << 8 | 1);
-    let mut chosen = tops;
-    for k in chosen.len()..n {
-        chosen.push(if (asked + k as u64) % SEARCHING == SEARCHING - 1 {
-            elsewhere.next()
-        } else {
-            let drawn = resample(&integral.weights, 1, stream.uniform());
-            view.leave(integral.points.row(drawn[0]))
-        });
-    }
-    Ok(chosen)
+    Ok(tops.iter().map(|x| view.leave(x)).collect())
 }
 
 /// Where a function with its gradient is largest in the box `[−r, r]ᵈ`, climbing from its middle.

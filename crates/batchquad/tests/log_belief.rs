@@ -101,16 +101,47 @@ fn before_a_run_has_arrived_no_small_bar_is_stated() {
     assert!(diagnosis.summary().contains("not arrived"), "{}", diagnosis.summary());
 }
 
+/// Two peaks of equal weight, far apart for their widths.
+fn two_bells(theta: &[f64]) -> f64 {
+    let (a, b) = (bell(theta, 0.9, 0.15), bell(theta, -0.9, 0.1));
+    a.max(b) + (-(a - b).abs()).exp().ln_1p()
+}
+
+#[test]
+fn peaks_that_are_far_apart_have_a_process_each() {
+    for d in [2, 3] {
+        // Each is found by what is seen of it from far away; both are normal, so that what is found is exact.
+        let run = go(d, 112, two_bells);
+        let current = run.engine.current().unwrap();
+        let log = current.surrogate.log().unwrap();
+        assert_eq!(log.peaks(), 2, "{d}");
+        let (a, b) = (evidence(d, 0.9, 0.15), evidence(d, -0.9, 0.1));
+        let truth = a.max(b) + (-(a - b).abs()).exp().ln_1p();
+        assert!((run.estimate.log_z - truth).abs() < 1e-3, "{d}: {} {truth}", run.estimate.log_z);
+        // The posterior has both: the mean of the first parameter is that of two normal distributions.
+        let mean = |m: f64, s: f64| m / (1.0 + s * s);
+        let expected = ((a - truth).exp()) * mean(0.9, 0.15) + ((b - truth).exp()) * mean(-0.9, 0.1);
+        let found = run.engine.posterior().unwrap().marginal(0).unwrap().mean();
+        assert!((found - expected).abs() < 0.01, "{d}: {found} {expected}");
+    }
+}
+
 #[test]
 fn a_belief_made_anew_from_the_record_has_the_same_bits() {
+    resumes_to_the_same_bits(|t| bell(t, 0.4, 0.2) + 0.3 * (3.0 * t[0]).sin(), 5);
+    resumes_to_the_same_bits(two_bells, 9);
+}
+
+fn resumes_to_the_same_bits(f: impl Fn(&[f64]) -> f64, batches: usize) {
     let settings = Settings { surrogate: SurrogateChoice::Log, ..Settings::default() };
-    let f = |t: &[f64]| bell(t, 0.4, 0.2) + 0.3 * (3.0 * t[0]).sin();
     let mut engine = Engine::new(prior(2), settings.clone(), 5).unwrap();
     let mut events = Vec::new();
-    for _ in 0..5 {
+    for _ in 0..batches {
         let asked = engine.ask(engine.next_batch()).unwrap();
         let jobs = asked.jobs.clone();
-        events.push(Event::Asked(asked));
+        // As a journal would keep it.
+        let kept = serde_json::to_string(&Event::Asked(asked)).unwrap();
+        events.push(serde_json::from_str(&kept).unwrap());
         engine.apply(events.last().unwrap()).unwrap();
         for job in jobs {
             events.push(Event::Told(Told::new(job.id, Outcome::Value(f(&job.theta)))));

@@ -76,7 +76,7 @@ impl Belief {
     pub fn affine(&self) -> (Vec<f64>, Vec<Vec<f64>>) {
         match self {
             Self::Warped(surrogate) => surrogate.frame().affine(),
-            Self::Log(belief) => belief.view.affine(),
+            Self::Log(belief) => belief.main().view.affine(),
         }
     }
 
@@ -104,7 +104,7 @@ impl Belief {
     pub(crate) fn covariance_sums(&self, x: &Points, columns: &Matrix) -> Result<Matrix> {
         match self {
             Self::Warped(surrogate) => surrogate.covariance_sums(x, columns),
-            Self::Log(belief) => Ok(belief.covariance_sums(x, columns)),
+            Self::Log(belief) => belief.covariance_sums(x, columns),
         }
     }
 }
@@ -131,10 +131,7 @@ impl Earlier {
                 }
                 Ok(predicted)
             }
-            Self::Log { known, recipe } => {
-                let (view, process) = log::predictor(known, recipe)?;
-                LogBelief::forecast(&view, &process, known, latent, found)
-            }
+            Self::Log { known, recipe } => LogBelief::forecast(&log::Predictor::new(known, recipe)?, latent, found),
         }
     }
 }

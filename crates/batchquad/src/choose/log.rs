@@ -4,7 +4,7 @@
 //! Kriging Believer with nothing to believe.
 
 use crate::{
-    belief::log::{Integral, LogBelief, Placed, Process, Scout, Search, UNKNOWN, prior_points, resample},
+    belief::log::{Integral, LogBelief, Peak, Placed, Process, Scout, Search, UNKNOWN, prior_points, resample},
     error::Result,
     interrupt::check,
     numeric::{
@@ -54,6 +54,12 @@ const EDGE: f64 = 0.3;
 /// The share of `Z` from which on a suspected peak is worth a look.
 const SUSPICIOUS: f64 = 0.003;
 
+/// A point whose number modulo eight is `i` goes up to a further peak if more than `CLIMBS[i]` of eight do. The fourth and the eighth never do.
+const CLIMBS: [u64; 8] = [3, 4, 0, u64::MAX, 2, 5, 1, u64::MAX];
+
+/// A peak with a smaller share of `Z` than this needs no more values.
+const NEGLIGIBLE: f64 = 1e-4;
+
 /// The share of `Z` from which on the scout expects something.
 const EXPECTED: f64 = 0.03;
 
@@ -63,8 +69,8 @@ const EXPECTED: f64 = 0.03;
 /// Numerical errors when covariances cannot be factorised.
 pub(crate) fn select(belief: &LogBelief, pending: &Points, n: usize, seed: u64, asked: u64) -> Result<Points> {
     let mut elsewhere = Elsewhere::new(belief, pending, seed, asked)?;
-    let chosen = match &belief.search {
-        Some(search) => climb(belief, search, pending, n, seed, asked, &mut elsewhere)?,
+    let chosen = match Climb::new(belief.main(), pending, seed, asked)? {
+        Some(climb) => find(climb, n, asked, &mut elsewhere),
         None => refine(belief, pending, n, seed, asked, &mut elsewhere)?,
     };
     // A point that is known or under way is not asked again; one that a twin asks for is beside it.
@@ -160,8 +166,69 @@ impl<'a> Elsewhere<'a> {
     }
 }
 
+/// Candidates of one peak.
+struct Field<'a> {
+    peak: &'a Peak,
+    share: f64,
+    rows: Vec<Vec<f64>>,
+    /// The logarithm of the integrand at each candidate, relative to the best node of all.
+    level: Vec<f64>,
+    /// Where it is not known whether the likelihood is zero, the integrand varies by as much as it is itself.
+    edge: Vec<f64>,
+    free: Vec<bool>,
+    pool: Pool<'a>,
+}
+
+impl<'a> Field<'a> {
+    fn new(belief: &LogBelief, peak: &'a Peak, share: f64, pending: &Points, offset: f64) -> Result<Self> {
+        let (view, integral) = (&peak.view, &peak.integral);
+        let mut indices = candidates(integral, offset);
+        indices.retain(|&i| integral.levels[i].is_finite());
+        let sample = resample(&integral.weights, INTEGRAL, 0.5);
+        let mut rows: Vec<Vec<f64>> = indices.iter().chain(&sample).map(|&i| integral.points.row(i).to_vec()).collect();
+        rows.extend(pending.rows().map(|u| view.enter(u)));
+        let shift = peak.known.best - belief.known.best;
+        let level = indices.iter().map(|&i| integral.levels[i] + shift).collect();
+        let within = indices.len()..indices.len() + sample.len();
+        let mut pool = Pool::new(&peak.process, Points::from_rows(&rows)?, within.clone())?;
+        for j in within.end..rows.len() {
+            pool.condition(j)?;
+        }
+        rows.truncate(indices.len());
+        let edge = match &peak.support {
+            Some(support) => support.log_probability(&Points::from_rows(&rows)?).iter().map(|p| -p).collect(),
+            None => vec![0.0; indices.len()],
+        };
+        Ok(Self { peak, share, level, edge, free: vec![true; rows.len()], rows, pool })
+    }
+
+    /// The best free candidate, by what it tells about `Z` or by how much the integrand varies there.
+    fn best(&self, by_z: bool) -> Option<(f64, usize)> {
+        let noise = self.peak.process.hyper.noise.powi(2);
+        let score = |i: usize| -> f64 {
+            let v = self.pool.variance[i] + self.edge[i];
+            if by_z {
+                ((self.share * self.pool.with_z[i]).powi(2) / (v + noise)).ln()
+            } else {
+                2.0 * self.level[i] + v.min(4.0) + v.min(30.0).exp_m1().ln()
+            }
+        };
+        let free = (0..self.rows.len()).filter(|&i| self.free[i]);
+        free.map(|i| (score(i), i)).filter(|s| !s.0.is_nan()).max_by(|a, b| a.0.total_cmp(&b.0))
+    }
+
+    /// Takes a candidate: what follows counts on its value.
+    fn take(&mut self, i: usize) -> Result<Vec<f64>> {
+        self.free[i] = false;
+        self.pool.condition(i)?;
+        let near = |x: &[f64]| square(x, &self.rows[i]) < EDGE * EDGE;
+        (0..self.rows.len()).filter(|&j| near(&self.rows[j])).for_each(|j| self.edge[j] = 0.0);
+        Ok(self.peak.view.leave(&self.rows[i]))
+    }
+}
+
 /// The posterior is found: alternately the point that lowers the variance of `Z` most, `(Σ wⱼ c(x, uⱼ))²/(v + η²)`, and the one at which the integrand
-/// varies most, `2m + v + log(eᵛ − 1)`.
+/// varies most, `2m + v + log(eᵛ − 1)`, of all peaks.
 fn refine(
     belief: &LogBelief,
     pending: &Points,
@@ -170,63 +237,48 @@ fn refine(
     asked: u64,
     elsewhere: &mut Elsewhere<'_>,
 ) -> Result<Vec<Vec<f64>>> {
-    let (view, process, integral) = (&belief.view, &belief.process, &belief.integral);
-    let indices = candidates(integral, Stream::new(seed, Purpose::Select, asked << 8).uniform());
-    let sample = resample(&integral.weights, INTEGRAL, 0.5);
-    let mut rows: Vec<Vec<f64>> = indices.iter().chain(&sample).map(|&i| integral.points.row(i).to_vec()).collect();
-    rows.extend(pending.rows().map(|u| view.enter(u)));
-    let level: Vec<f64> = indices.iter().map(|&i| integral.levels[i]).collect();
-    let mut pool = Pool::new(process, Points::from_rows(&rows)?, indices.len()..indices.len() + sample.len())?;
-    for j in indices.len() + sample.len()..rows.len() {
-        pool.condition(j)?;
-    }
-    // Where it is not known whether the likelihood is zero, the integrand varies by as much as it is itself.
-    let mut edge = match &belief.support {
-        Some(support) => {
-            let at: Vec<&[f64]> = rows[..indices.len()].iter().map(Vec::as_slice).collect();
-            support.log_probability(&Points::from_rows(&at)?).iter().map(|p| -p).collect()
+    let offset = Stream::new(seed, Purpose::Select, asked << 8).uniform();
+    let mut fields = Vec::new();
+    for (share, peak) in belief.shares().zip(&belief.peaks) {
+        if share > NEGLIGIBLE {
+            fields.push(Field::new(belief, peak, share, pending, offset)?);
         }
-        None => vec![0.0; indices.len()],
+    }
+    // A peak that matters and is not found any more comes before further ones.
+    let lost = belief.shares().zip(&belief.peaks).find(|(share, peak)| *share > NEGLIGIBLE && peak.search.is_some());
+    let mut climb = match lost.map(|l| l.1).or(belief.climb.as_ref()) {
+        Some(peak) => Climb::new(peak, pending, seed, asked)?,
+        None => None,
     };
-    let noise = process.hyper.noise.powi(2);
-    let early = asked < EARLY && process.dim() <= LOW;
+    let eighths = belief.recipe.eighths();
+    let early = asked < EARLY && belief.known.dim() <= LOW;
     let period = if early || belief.unseen() > EXPECTED { EXPECTING } else { FOUND };
     let suspicious = belief.scout.suspects.first().is_some_and(|s| s.0 > SUSPICIOUS);
     let suspected = if suspicious { EXPECTING } else { FOUND };
-    let mut free = vec![true; indices.len()];
     let mut chosen = Vec::new();
     for k in 0..n {
         check()?;
         let number = asked + k as u64;
-        let score = |i: usize| -> f64 {
-            let v = pool.variance[i] + edge[i];
-            if number.is_multiple_of(2) {
-                (pool.with_z[i].powi(2) / (v + noise)).ln()
-            } else {
-                2.0 * level[i] + v.min(4.0) + v.min(30.0).exp_m1().ln()
-            }
-        };
-        let best = (0..indices.len())
-            .filter(|&i| free[i])
-            .map(|i| (score(i), i))
-            .filter(|s| !s.0.is_nan())
-            .max_by(|a, b| a.0.total_cmp(&b.0));
+        if CLIMBS[(number % 8) as usize] < eighths {
+            chosen.push(match &mut climb {
+                Some(climb) => climb.next(),
+                None => elsewhere.next(),
+            });
+            continue;
+        }
         if number % suspected == 1
             && let Some(u) = elsewhere.suspect()
         {
             chosen.push(u);
             continue;
         }
-        match best {
-            Some((_, i)) if number % period != period - 1 => {
-                free[i] = false;
-                pool.condition(i)?;
-                let near = |x: &[f64]| square(x, &rows[i]) < EDGE * EDGE;
-                (0..indices.len()).filter(|&j| near(&rows[j])).for_each(|j| edge[j] = 0.0);
-                chosen.push(view.leave(&rows[i]));
-            }
-            _ => chosen.push(elsewhere.next()),
-        }
+        let all =
+            fields.iter().enumerate().filter_map(|(f, field)| field.best(number.is_multiple_of(2)).map(|b| (b, f)));
+        let best = all.max_by(|a, b| a.0.0.total_cmp(&b.0.0));
+        chosen.push(match best {
+            Some(((_, i), f)) if number % period != period - 1 => fields[f].take(i)?,
+            _ => elsewhere.next(),
+        });
     }
     Ok(chosen)
 }
@@ -245,51 +297,64 @@ fn candidates(integral: &Integral, offset: f64) -> Vec<usize> {
     indices
 }
 
-/// The posterior is not found: the maxima of the surrogates in boxes around the best node, draws of the searching surrogate's posterior, and every
-/// eighth point elsewhere. Which is whose turn depends on the number of the point, so single points take the same turns as batches.
-fn climb(
-    belief: &LogBelief,
-    search: &Search,
-    pending: &Points,
-    n: usize,
-    seed: u64,
-    asked: u64,
-    elsewhere: &mut Elsewhere<'_>,
-) -> Result<Vec<Vec<f64>>> {
-    let Search { view, integral, .. } = search;
-    let mut tops = tops(belief, search, pending)?;
-    if !tops.is_empty() {
-        let first = asked as usize % tops.len();
-        tops.rotate_left(first);
+/// The posterior is not found: the way up, and every eighth point elsewhere. Which is whose turn depends on the number of the point, so single points
+/// take the same turns as batches.
+fn find(mut climb: Climb<'_>, n: usize, asked: u64, elsewhere: &mut Elsewhere<'_>) -> Vec<Vec<f64>> {
+    let numbers = asked..asked + n as u64;
+    let turn = |number: u64| number % SEARCHING;
+    numbers
+        .map(|number| match turn(number) {
+            t if t < TOPS => climb.next(),
+            t if t == SEARCHING - 1 => elsewhere.next(),
+            _ => climb.draw(),
+        })
+        .collect()
+}
+
+/// The way up to a peak that is not found: the maxima of its surrogates in boxes around the best node, then draws of the searching surrogate's posterior.
+struct Climb<'a> {
+    search: &'a Search,
+    tops: std::vec::IntoIter<Vec<f64>>,
+    stream: Stream,
+}
+
+impl<'a> Climb<'a> {
+    /// None if the peak is found.
+    fn new(peak: &'a Peak, pending: &Points, seed: u64, asked: u64) -> Result<Option<Self>> {
+        let Some(search) = &peak.search else { return Ok(None) };
+        let mut tops = tops(peak, search, pending)?;
+        if !tops.is_empty() {
+            let first = asked as usize % tops.len();
+            tops.rotate_left(first);
+        }
+        let stream = Stream::new(seed, Purpose::Select, asked << 8 | 1);
+        Ok(Some(Self { search, tops: tops.into_iter(), stream }))
     }
-    let mut tops = tops.into_iter();
-    let mut stream = Stream::new(seed, Purpose::Select, asked << 8 | 1);
-    let mut chosen = Vec::new();
-    for number in asked..asked + n as u64 {
-        let turn = number % SEARCHING;
-        let top = if turn < TOPS { tops.next() } else { None };
-        chosen.push(match top {
+
+    fn next(&mut self) -> Vec<f64> {
+        match self.tops.next() {
             Some(top) => top,
-            None if turn == SEARCHING - 1 => elsewhere.next(),
-            None => {
-                let drawn = resample(&integral.weights, 1, stream.uniform());
-                view.leave(integral.points.row(drawn[0]))
-            }
-        });
+            None => self.draw(),
+        }
     }
-    Ok(chosen)
+
+    fn draw(&mut self) -> Vec<f64> {
+        let Search { view, integral, .. } = self.search;
+        let drawn = resample(&integral.weights, 1, self.stream.uniform());
+        view.leave(integral.points.row(drawn[0]))
+    }
 }
 
 /// Where the surrogates expect the most within smaller and smaller boxes around the best node: the smaller, the more they can be believed.
-fn tops(belief: &LogBelief, search: &Search, pending: &Points) -> Result<Vec<Vec<f64>>> {
+fn tops(peak: &Peak, search: &Search, pending: &Points) -> Result<Vec<Vec<f64>>> {
     let Search { view, process, .. } = search;
     let waiting: Vec<Vec<f64>> = pending.rows().map(|u| view.enter(u)).collect();
-    let known: Vec<Vec<f64>> = belief.known.nodes.rows().map(|u| view.enter(u)).collect();
+    let known: Vec<Vec<f64>> = peak.known.nodes.rows().map(|u| view.enter(u)).collect();
     let mut tops: Vec<Vec<f64>> = Vec::new();
     for r in BOXES {
         let own = |x: &[f64]| {
-            let (value, gradient, _) = belief.process.jet(&belief.view.enter(&view.leave(x)), false);
-            (value, belief.view.pull(&gradient, view), Vec::new())
+            let (value, gradient, _) = peak.process.jet(&peak.view.enter(&view.leave(x)), false);
+            (value, peak.view.pull(&gradient, view), Vec::new())
         };
         let found = [summit(|x| process.jet(x, false), process.dim(), r)?, summit(own, process.dim(), r)?];
         for x in found.into_iter().flatten() {

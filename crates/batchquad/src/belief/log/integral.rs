@@ -3,9 +3,11 @@
 use rayon::prelude::*;
 
 use super::{
+    cells::Cell,
     process::Process,
     proposal::{Normal, Proposal, deficient, refine},
     support::Support,
+    view::View,
 };
 use crate::{
     error::{Error, Result},
@@ -28,15 +30,21 @@ const BLOCK: usize = 128;
 /// The process with what bounds it.
 pub(crate) struct Target<'a> {
     pub(crate) process: &'a Process,
-    /// The prior in the coordinates of the frame.
-    pub(crate) prior: &'a Normal,
+    /// Its coordinates.
+    pub(crate) view: &'a View,
     /// `log` of the largest density above the prior's that is credible.
     pub(crate) ceiling: f64,
     /// Where the likelihood is not zero, if it is zero at nodes in the midst of the posterior.
     pub(crate) support: Option<&'a Support>,
+    /// Outside of it there is nothing, if there is one.
+    pub(crate) cell: Option<Cell<'a>>,
 }
 
 impl Target<'_> {
+    fn contains(&self, x: &[f64]) -> bool {
+        self.cell.is_none_or(|cell| cell.contains(&self.view.leave(x)))
+    }
+
     /// The mean of the process, below the ceiling.
     pub(crate) fn levels(&self, points: &Points) -> Result<Vec<f64>> {
         check()?;
@@ -48,7 +56,8 @@ impl Target<'_> {
                 let block = Points::new(d, chunk.to_vec())?;
                 let mut levels: Vec<f64> = self.process.mean(&block);
                 for (x, m) in block.rows().zip(&mut levels) {
-                    *m = m.min(self.ceiling + self.prior.log_density(x));
+                    let inside = self.contains(x);
+                    *m = if inside { m.min(self.ceiling + self.view.prior.log_density(x)) } else { f64::NEG_INFINITY };
                 }
                 if let Some(support) = self.support {
                     levels.iter_mut().zip(support.log_probability(&block)).for_each(|(m, p)| *m += p);
@@ -82,6 +91,8 @@ pub(crate) struct Integral {
     pub(crate) proposal: Proposal,
     /// The largest mean found by climbing.
     pub(crate) top: f64,
+    /// The maxima of the mean, the largest first.
+    pub(crate) modes: Vec<Mode>,
 }
 
 /// A maximum of the mean: its height, where it is, and the normal distribution of its curvature if there is one.
@@ -132,7 +143,7 @@ const ROUND: usize = 1024;
 const ROUNDS: usize = 6;
 
 /// Adaptation ends at this effective share.
-const GOOD: f64 = 0.75;
+const GOOD: f64 = 0.9;
 
 fn effective(weights: &[f64]) -> f64 {
     let (sum, squares) = weights.iter().fold((0.0, 0.0), |(s, q), w| (s + w, q + w * w));
@@ -151,7 +162,8 @@ fn tempered(logs: &[f64], power: f64) -> Vec<f64> {
 /// Integrates the surrogate. `starts` are where the climb to its maxima begins.
 pub(crate) fn integrate(target: &Target<'_>, starts: &[Vec<f64>], draws: usize, seed: u64) -> Result<Integral> {
     let d = target.process.dim();
-    let modes = laplace(target.process, starts, 3.0)?;
+    let mut modes = laplace(target.process, starts, 3.0)?;
+    modes.retain(|mode| target.contains(&mode.1));
     let top = modes.first().map_or(f64::NEG_INFINITY, |m| m.0);
     let unit: Vec<f64> = (0..d * d).map(|k| if k / d == k % d { 1.0 } else { 0.0 }).collect();
     let frame = Normal::new(vec![0.0; d], unit);
@@ -167,7 +179,7 @@ pub(crate) fn integrate(target: &Target<'_>, starts: &[Vec<f64>], draws: usize, 
     for c in &mut components[1..] {
         c.0 = (c.0 - largest).exp().max(0.05);
     }
-    let mut proposal = Proposal::new(components, target.prior);
+    let mut proposal = Proposal::new(components, &target.view.prior);
     let mut all = Points::new(d, Vec::new())?;
     let mut levels: Vec<f64> = Vec::new();
     let mut used: Vec<Proposal> = Vec::new();
@@ -202,7 +214,7 @@ pub(crate) fn integrate(target: &Target<'_>, starts: &[Vec<f64>], draws: usize, 
         }
         let mut components = proposal.components.clone();
         deficient(&mut components, &all, &weights);
-        proposal = Proposal::new(refine(components, &all, &weights, 3), target.prior);
+        proposal = Proposal::new(refine(components, &all, &weights, 3), &target.view.prior);
     }
     let proposal = best.map_or(proposal, |b| b.1).rounded(draws / SHIFTS);
     let points = proposal.draw(draws / SHIFTS, SHIFTS, seed, 0)?;
@@ -246,8 +258,44 @@ pub(crate) fn integrate(target: &Target<'_>, starts: &[Vec<f64>], draws: usize, 
         covariance,
         proposal,
         top,
+        modes,
     })
 }
+
+/// How many more draws sharpen an integral, unless they would take more than so many kernel values.
+const SHARPER: usize = 8;
+const MOST_KERNELS: usize = 40_000_000;
+
+impl Integral {
+    /// Integrates the same surrogate with more draws of the same proposal, if the sampling leaves more open than the `share` of `sd`. The sample stays.
+    pub(crate) fn sharpen(&mut self, target: &Target<'_>, (share, sd): (f64, f64), seed: u64) -> Result<()> {
+        let count = SHARPER * self.points.len() / SHIFTS;
+        if self.monte_carlo <= share * sd || SHIFTS * count * target.process.len() > MOST_KERNELS {
+            return Ok(());
+        }
+        let proposal = self.proposal.clone().rounded(count);
+        // A shift at a time, so that the draws are never held together.
+        let mut means = Vec::new();
+        let largest = self.levels.iter().zip(&self.log_proposal).map(|(l, q)| l - q).fold(f64::NEG_INFINITY, f64::max);
+        for shift in 0..SHIFTS {
+            let points = proposal.draw(count, 1, seed, SHARPEN | shift as u64)?;
+            let levels = target.levels(&points)?;
+            let logs = points.as_slice().par_chunks(points.dim()).zip(&levels);
+            let weights: Vec<f64> = logs.map(|(x, l)| (l - proposal.log_density(x) - largest).exp()).collect();
+            means.push(weights.iter().sum::<f64>() / count as f64);
+        }
+        let mean = means.iter().sum::<f64>() / SHIFTS as f64;
+        let error = between_shifts(&means, mean) / mean;
+        if error < self.monte_carlo {
+            self.log_mass = largest + mean.ln();
+            self.monte_carlo = error;
+        }
+        Ok(())
+    }
+}
+
+/// Where the addresses of the nets begin that sharpen an integral.
+const SHARPEN: u64 = 1 << 20;
 
 /// Independently shifted nets of the final sample, whose disagreement is its error.
 const SHIFTS: usize = 8;

@@ -65,14 +65,44 @@ impl Known {
             return Err(Error::NonFiniteValue { index: i, point: nodes.row(i).to_vec(), value: log_values[i] });
         }
         let f: Vec<f64> = nodes.rows().zip(log_values).map(|(u, l)| l + log_prior(u)).collect();
+        let largest_likelihood = log_values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Self::from_parts(nodes, f, sds, given, largest_likelihood)
+    }
+
+    fn from_parts(
+        nodes: Points,
+        f: Vec<f64>,
+        sds: Vec<f64>,
+        given: Vec<bool>,
+        largest_likelihood: f64,
+    ) -> Result<Self> {
         // A value that is high by its noise is not the best.
         let sure = |i: usize| f[i] - if given[i] { SURE * sds[i] } else { 0.0 };
         let best_at = (0..f.len()).reduce(|a, b| if sure(b) > sure(a) { b } else { a }).filter(|&i| f[i].is_finite());
         let Some(best_at) = best_at else { return Err(Error::NoFiniteValue { count: f.len() }) };
         let best = f[best_at];
         let depth = f.iter().map(|f| best - f).collect();
-        let largest_likelihood = log_values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         Ok(Self { nodes, f, sds, given, best, best_at, depth, largest_likelihood })
+    }
+
+    /// Some of the values, by their numbers. The largest likelihood stays that of all: it bounds what is credible anywhere.
+    ///
+    /// # Errors
+    /// [`Error::NoFiniteValue`] when all of them are −∞.
+    pub(crate) fn subset(&self, members: &[usize]) -> Result<Self> {
+        let flat: Vec<f64> = members.iter().flat_map(|&i| self.nodes.row(i).iter().copied()).collect();
+        Self::from_parts(
+            Points::new(self.dim(), flat)?,
+            members.iter().map(|&i| self.f[i]).collect(),
+            members.iter().map(|&i| self.sds[i]).collect(),
+            members.iter().map(|&i| self.given[i]).collect(),
+            self.largest_likelihood,
+        )
+    }
+
+    /// The finite values that a process on the values that matter leaves out, `active` ones aside.
+    pub(crate) fn left_out(&self, active: &[usize]) -> Vec<usize> {
+        self.near().far.into_iter().filter(|i| self.depth[*i].is_finite() && !active.contains(i)).collect()
     }
 
     pub(crate) fn dim(&self) -> usize {

@@ -4,9 +4,12 @@
 //! from values of −10⁶, is exact for normal posteriors, and carries noise. Its integral has no closed form; importance sampling of the
 //! surrogate stands for it, with an error that is known and small.
 
+mod cells;
+mod climb;
 mod fit;
 mod integral;
 mod known;
+mod peak;
 mod process;
 mod proposal;
 mod recipe;
@@ -18,13 +21,13 @@ pub use self::recipe::Recipe;
 pub(crate) use self::{
     integral::{Integral, resample},
     known::{Known, log_prior},
+    peak::{Peak, Search},
     process::{Placed, Process},
-    recipe::{predictor, recall, search},
+    recipe::{Predictor, recall, search},
     scout::{Scout, UNKNOWN, prior_points},
-    support::Support,
-    view::View,
 };
 
+use self::cells::Cells;
 use crate::{
     belief::{estimate::Estimate, residuals::Residual, surrogate::Predicted},
     error::{Error, Result},
@@ -46,6 +49,9 @@ const NOISY_SHARE: f64 = 0.75;
 /// Chosen by measurement: draws of the edge differ a little less than the edge does from the truth.
 const EDGE_CALIBRATION: f64 = 1.5;
 
+/// A peak with fewer draws than this is left out of a sample.
+const LEAST_DRAWS: usize = 16;
+
 /// A value that was found where one was predicted, and what is known of its noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Found {
@@ -55,47 +61,60 @@ pub(crate) struct Found {
     pub(crate) given: bool,
 }
 
-/// What is looked at while the posterior is not found: all values, around the best nodes, compressed where they are far below.
-#[derive(Debug, Clone)]
-pub(crate) struct Search {
-    pub(crate) view: View,
-    pub(crate) process: Process,
-    pub(crate) integral: Integral,
-}
-
 /// What is believed about the logarithm of the posterior density, and what follows for the evidence.
 #[derive(Debug, Clone)]
 pub struct LogBelief {
     pub(crate) log_z: f64,
-    pub(crate) model_sd: f64,
-    pub(crate) jackknife_sd: f64,
-    pub(crate) monte_carlo_sd: f64,
-    /// What is not known about where the likelihood becomes zero.
-    pub(crate) edge_sd: f64,
-    pub(crate) support: Option<Support>,
+    /// The largest first.
+    pub(crate) peaks: Vec<Peak>,
+    cells: Cells,
+    /// The nodes behind the processes, in the coordinates of the main peak.
+    nodes: Points,
+    /// On the way to a further peak.
+    pub(crate) climb: Option<Peak>,
     /// A point that would tell noise from structure, if that is in doubt.
     pub(crate) twin: Option<Vec<f64>>,
-    pub(crate) view: View,
-    pub(crate) process: Process,
-    pub(crate) integral: Integral,
     /// What looks for what the others cannot see.
     pub(crate) scout: Scout,
-    pub(crate) search: Option<Search>,
     pub(crate) known: Known,
     pub(crate) recipe: Recipe,
 }
+
+/// A peak with more than this share of `Z` must have arrived before the run has.
+const MATTERS: f64 = 0.05;
 
 impl LogBelief {
     /// Whether the run has arrived: the surrogate's posterior is where the values are, and it has stopped moving.
     #[must_use]
     pub fn arrived(&self) -> bool {
-        self.recipe.arrived
+        self.shares().zip(&self.peaks).all(|(share, peak)| share < MATTERS || peak.recipe.arrived)
+    }
+
+    /// How many peaks have a process of their own.
+    #[must_use]
+    pub fn peaks(&self) -> usize {
+        self.peaks.len()
+    }
+
+    /// The share of `Z` in each peak.
+    pub(crate) fn shares(&self) -> impl Iterator<Item = f64> {
+        self.peaks.iter().map(|p| (p.log_z - self.log_z).exp())
+    }
+
+    /// A standard deviation of `log Z` from those of the peaks, which know nothing of each other: `Σ pₖ²sₖ²` with shares `pₖ` of `Z`.
+    fn together(&self, sd: impl Fn(&Peak) -> f64) -> f64 {
+        self.shares().zip(&self.peaks).map(|(share, peak)| (share * sd(peak)).powi(2)).sum::<f64>().sqrt()
+    }
+
+    /// The peak whose coordinates are the belief's own.
+    pub(crate) fn main(&self) -> &Peak {
+        &self.peaks[0]
     }
 
     /// The standard deviation of the noise of single log-likelihoods, as fitted.
     #[must_use]
     pub fn noise(&self) -> f64 {
-        self.process.hyper.noise
+        self.main().process.hyper.noise
     }
 
     /// What may be where nobody has looked, relative to `Z`: what a process on all values expects at draws from the prior at which it knows
@@ -114,7 +133,12 @@ impl LogBelief {
     /// The standard deviation of `log Z` by the process alone.
     #[must_use]
     pub fn model_sd(&self) -> f64 {
-        self.model_sd
+        self.together(|peak| peak.model_sd)
+    }
+
+    /// The standard deviation of `log Z` by leaving out single values.
+    pub(crate) fn jackknife_sd(&self) -> f64 {
+        self.together(|peak| peak.jackknife_sd)
     }
 
     /// The standard deviations of `log Z` of which the stated one is made: of the process and of the jackknife, of which `process` is made; of
@@ -125,15 +149,21 @@ impl LogBelief {
         // much, and the less so the fewer values there are to find hyperparameters from.
         let share = CALIBRATION.0 + CALIBRATION.1 / self.known.len() as f64;
         let share = if self.noise() > NOISY { share.max(NOISY_SHARE) } else { share };
-        let both = share * (self.model_sd.powi(2) + self.jackknife_sd.powi(2));
+        let (model, jackknife) = (self.model_sd(), self.jackknife_sd());
+        let both = share * (model * model + jackknife * jackknife);
         [
-            ("model", self.model_sd),
-            ("jackknife", self.jackknife_sd),
-            ("process", both.sqrt().max(self.model_sd)),
-            ("sampling", self.monte_carlo_sd),
-            ("edge", EDGE_CALIBRATION * self.edge_sd),
+            ("model", model),
+            ("jackknife", jackknife),
+            ("process", both.sqrt().max(model)),
+            ("sampling", self.together(|peak| peak.monte_carlo_sd)),
+            ("edge", EDGE_CALIBRATION * self.together(|peak| peak.edge_sd)),
             ("unseen", (2.0 * self.unseen()).ln_1p()),
         ]
+    }
+
+    /// The standard deviation of `log Z` by what the processes do not know.
+    pub(crate) fn process_sd(&self) -> f64 {
+        self.parts()[2].1
     }
 
     /// The belief about the evidence: the variances of the last four [parts](Self::parts) together; before the run has arrived no less than twenty nats.
@@ -147,31 +177,35 @@ impl LogBelief {
     /// How each value is predicted from all the others, in the order of the nodes. Cost: `n³/3`.
     #[must_use]
     pub fn residuals(&self) -> Vec<Residual> {
-        let precision = self.process.factor.inverse_diagonal();
-        let residual = |((w, t), p): ((&f64, &f64), f64)| Residual {
-            value: *t,
-            predicted: t - w / p,
-            sd: p.sqrt().recip(),
-            standardised: w / p.sqrt(),
-        };
-        self.process.weights.iter().zip(&self.process.data.targets).zip(precision).map(residual).collect()
+        let mut all = Vec::new();
+        for Peak { process, .. } in &self.peaks {
+            let precision = process.factor.inverse_diagonal();
+            let residual = |((w, t), p): ((&f64, &f64), f64)| Residual {
+                value: *t,
+                predicted: t - w / p,
+                sd: p.sqrt().recip(),
+                standardised: w / p.sqrt(),
+            };
+            all.extend(process.weights.iter().zip(&process.data.targets).zip(precision).map(residual));
+        }
+        all
     }
 
     /// The nodes behind the process, in its coordinates.
     #[must_use]
     pub fn nodes(&self) -> &Points {
-        &self.process.data.nodes
+        &self.nodes
     }
 
     /// Over what distance the process varies in each of its coordinates, beside the quadratic.
     #[must_use]
     pub fn lengthscales(&self) -> &[f64] {
-        &self.process.hyper.lengthscales
+        &self.main().process.hyper.lengthscales
     }
 
     /// The variance `σ²` of the squared-exponential part.
     pub(crate) fn sigma2(&self) -> f64 {
-        self.process.hyper.sigma.powi(2)
+        self.main().process.hyper.sigma.powi(2)
     }
 
     /// A sample of the surrogate's posterior with about `n` points: the points, the logarithm of the integrand with respect to `dx`, and
@@ -183,54 +217,73 @@ impl LogBelief {
         if n < 64 {
             return Err(Error::invalid("number of posterior draws", n, "at least 64"));
         }
-        let proposal = self.integral.proposal.clone().rounded(n);
-        let points = proposal.draw(n, 1, seed, u64::from(u32::MAX))?;
-        let target = integral::Target {
-            process: &self.process,
-            prior: &self.view.prior,
-            ceiling: self.known.ceiling(&self.view),
-            support: self.support.as_ref(),
-        };
-        let levels = target.levels(&points)?;
-        let ratio = points.rows().map(|x| -proposal.log_density(x)).collect();
-        Ok((points, levels, ratio))
+        let mut flat = Vec::new();
+        let (mut levels, mut ratios) = (Vec::new(), Vec::new());
+        for (k, (share, peak)) in self.shares().zip(&self.peaks).enumerate() {
+            let own = if k == 0 { n } else { (share / self.main_share() * n as f64).round() as usize };
+            if own < LEAST_DRAWS {
+                continue;
+            }
+            let proposal = peak.integral.proposal.clone().rounded(own);
+            let points = proposal.draw(own, 1, seed, u64::from(u32::MAX))?;
+            // Densities are per volume of the main peak's coordinates; the draws of each peak stand for its own cell.
+            let volume = peak.view.log_volume - self.main().view.log_volume;
+            let count = (own as f64 / n as f64).ln();
+            levels.extend(
+                peak.target(self.cells.cell(k)).levels(&points)?.iter().map(|l| l + peak.known.best - self.known.best),
+            );
+            ratios.extend(points.rows().map(|x| volume - proposal.log_density(x) - count));
+            flat.extend(points.rows().flat_map(|x| self.main().view.enter(&peak.view.leave(x))));
+        }
+        Ok((Points::new(self.known.dim(), flat)?, levels, ratios))
+    }
+
+    fn main_share(&self) -> f64 {
+        (self.main().log_z - self.log_z).exp()
     }
 
     /// `Σₛₜ aₛ Cov[f(xₛ), f(xₜ)] bₜ` for all pairs of columns, the integrand linearised: `Cov ≈ e^{mₛ + mₜ} cₛₜ`. Cost: `q²` kernel values
     /// and `n²q`.
-    pub(crate) fn covariance_sums(&self, x: &Points, columns: &Matrix) -> Matrix {
-        let mean = self.process.mean(x);
-        let scaled = Matrix::from_fn(x.len(), columns.cols(), |s, k| columns.get(s, k) * mean[s].exp());
-        self.process.covariance_sums(x, &scaled)
+    pub(crate) fn covariance_sums(&self, x: &Points, columns: &Matrix) -> Result<Matrix> {
+        let latent: Vec<Vec<f64>> = x.rows().map(|x| self.main().view.leave(x)).collect();
+        let mut sums = Matrix::zeros(columns.cols(), columns.cols());
+        for (k, peak) in self.peaks.iter().enumerate() {
+            let own: Vec<usize> = (0..x.len()).filter(|&s| self.cells.at(&latent[s]) == k).collect();
+            if own.is_empty() {
+                continue;
+            }
+            let flat: Vec<f64> = own.iter().flat_map(|&s| peak.view.enter(&latent[s])).collect();
+            let points = Points::new(x.dim(), flat)?;
+            let mean = peak.process.mean(&points);
+            let scale = |s: usize| (mean[s] + peak.known.best - self.known.best).exp();
+            let scaled = Matrix::from_fn(own.len(), columns.cols(), |s, j| columns.get(own[s], j) * scale(s));
+            let part = peak.process.covariance_sums(&points, &scaled);
+            sums = Matrix::from_fn(sums.rows(), sums.cols(), |i, j| sums.get(i, j) + part.get(i, j));
+        }
+        Ok(sums)
     }
 
     /// What was predicted at latent points, as log-likelihoods, beside those that were found.
-    pub(crate) fn forecast(
-        view: &View,
-        process: &Process,
-        known: &Known,
-        latent: &Points,
-        found: &[Found],
-    ) -> Result<Vec<Predicted>> {
-        let flat: Vec<f64> = latent.rows().flat_map(|u| view.enter(u)).collect();
-        let p = process.predict(&Points::new(latent.dim(), flat)?);
-        let noise = process.hyper.noise.powi(2);
-        let predicted = |(i, u): (usize, &[f64])| {
+    pub(crate) fn forecast(predictor: &Predictor, latent: &Points, found: &[Found]) -> Result<Vec<Predicted>> {
+        let predicted = |(u, found): (&[f64], &Found)| -> Result<Predicted> {
+            let (known, view, process) = predictor.at(u);
+            let p = process.predict(&Points::new(u.len(), view.enter(u))?);
+            let common = process.hyper.noise.powi(2);
             let shift = known.best - log_prior(u);
-            let Found { value, noise: own, given } = found[i];
-            let (mean, depth) = (p.mean[i] + shift, known.best - (value + log_prior(u)));
+            let Found { value, noise: own, given } = *found;
+            let (mean, depth) = (p.mean[0] + shift, known.best - (value + log_prior(u)));
             let depth = if depth.is_finite() { depth } else { f64::MAX.sqrt() };
-            let noise = if given { own * own } else { noise + own * own };
-            let sd = (p.variance[i] + noise + known.tolerance(depth)).sqrt();
+            let noise = if given { own * own } else { common + own * own };
+            let sd = (p.variance[0] + noise + known.tolerance(depth)).sqrt();
             let standardised = if value.is_finite() { (value - mean) / sd } else { 0.0 };
-            Predicted { mean, low: mean - 2.0 * sd, high: mean + 2.0 * sd, standardised }
+            Ok(Predicted { mean, low: mean - 2.0 * sd, high: mean + 2.0 * sd, standardised })
         };
-        Ok(latent.rows().enumerate().map(predicted).collect())
+        latent.rows().zip(found).map(predicted).collect()
     }
 
     /// A lower bound on the condition number of the kernel matrix.
     #[must_use]
     pub fn condition_number(&self) -> f64 {
-        self.process.factor.condition()
+        self.peaks.iter().map(|p| p.process.factor.condition()).fold(0.0, f64::max)
     }
 }

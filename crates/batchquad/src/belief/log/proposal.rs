@@ -40,7 +40,8 @@ impl Normal {
         made.log_norm.is_finite().then_some(made)
     }
 
-    fn scaled(&self, factor: f64) -> Self {
+    /// The same about its mean, so many times wider.
+    pub(crate) fn scaled(&self, factor: f64) -> Self {
         Self::new(self.mean.clone(), self.lower.iter().map(|l| l * factor).collect())
     }
 

@@ -1,4 +1,4 @@
-//! From values to a belief: which coordinates, which hyperparameters, whether the posterior is found. `MATH.md` §15.
+//! From values to a belief: which peaks there are, and what is believed about each. `MATH.md` §15.
 //!
 //! Everything that is searched for is written down in a [`Recipe`]. A belief is made from the values and the recipe alone, by the same
 //! function in a live run and in a resumed one.
@@ -6,305 +6,300 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    LogBelief, Search,
-    fit::fit,
-    integral::{Integral, Target, integrate, uncertainty},
+    LogBelief,
+    cells::Cells,
+    climb::{self, ClimbRecipe, Trail},
+    integral::Mode,
     known::{Known, typical_depth},
+    peak::{self, Begin, Peak, PeakRecipe},
     process::{Hyper, Process},
+    proposal::Normal,
     scout::{self, Scout, Seen},
-    support::Support,
-    view::{Region, View, divergence},
+    view::{Region, View},
 };
-use crate::error::{Error, Result};
+use crate::{error::Result, numeric::log_sum::log_sum_exp, points::Points};
 
-/// Draws that integrate the surrogate.
-const DRAWS: usize = 16_384;
+/// Most peaks with a process of their own.
+const MOST_PEAKS: usize = 8;
 
-/// Draws that show where to search.
-const FEW_DRAWS: usize = 2_048;
+/// Peaks are told apart when less than this share of the posterior is near the border between their cells, and stay apart up to the second.
+const BORDER_SHARE: [f64; 2] = [3e-3, 0.02];
 
-/// While there are at most this many values, every fit has several starts; later only when they have grown by half.
-const CHEAP: usize = 40;
-
-/// The coordinates follow the posterior until it is this many nats from where they expect it, so often at the most.
-const SETTLED: f64 = 0.1;
-const MOVES: usize = 3;
-
-/// A run has arrived when a batch moves the posterior by less than this many nats.
-const STEADY: f64 = 0.5;
-
-/// Points of the sample behind the covariances of the process.
-const COVARIANCES: usize = 384;
+/// A maximum of a process is another peak if it is at least this far away, in standard deviations of both.
+const APART: f64 = 5.0;
 
 /// All that was searched for: with the values it makes the belief.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recipe {
-    /// Whether the posterior of the surrogate is where the values are.
-    pub(crate) found: bool,
-    /// Whether it has also stopped moving.
-    pub(crate) arrived: bool,
-    /// The largest logarithm of likelihood times prior density.
-    pub(crate) best: f64,
-    /// How many nodes there were.
-    pub(crate) nodes: usize,
-    /// How many nodes the last fit with several starts had.
-    searched: usize,
-    /// The coordinates of the process.
-    view: Region,
-    /// Where the posterior is: the coordinates to begin with when there are more values.
-    pub(crate) posterior: Region,
-    hyper: Hyper,
-    /// Nodes far below that the process has to be told of.
-    active: Vec<usize>,
-    /// Of the process on labels, where likelihoods of zero cut through the posterior.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    support: Option<Hyper>,
+    /// The largest peak.
+    #[serde(flatten)]
+    pub(crate) main: PeakRecipe,
+    /// The process that looks for what the others cannot see.
     scout: Hyper,
-    search: Option<SearchRecipe>,
+    /// Further peaks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) others: Vec<PeakRecipe>,
+    /// The regions that tell their cells apart, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    cells: Vec<Region>,
+    /// The climb to a further peak.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    climb: Option<ClimbRecipe>,
+    /// What earlier climbs have left behind.
+    #[serde(default, skip_serializing_if = "Trail::is_empty")]
+    trail: Trail,
+    /// How many values there were.
+    #[serde(default, rename = "values")]
+    pub(crate) nodes: usize,
+    /// How many of eight points were to go on with the climb.
+    #[serde(default)]
+    eighths: u64,
 }
 
-/// What is searched with while nothing is found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct SearchRecipe {
-    region: Region,
-    /// The depth beyond which values are compressed; none are where there is none.
-    limit: Option<f64>,
-    hyper: Hyper,
+impl Recipe {
+    /// How many of eight points go on with the climb.
+    pub(crate) fn eighths(&self) -> u64 {
+        self.eighths
+    }
+
+    fn peaks(&self) -> impl Iterator<Item = &PeakRecipe> {
+        std::iter::once(&self.main).chain(&self.others)
+    }
 }
 
-fn no_view() -> Error {
-    Error::Numerical { what: "coordinates of the posterior".into(), reason: "they are not positive definite".into() }
+/// Peaks that share the values, each with its own.
+struct Peaks {
+    regions: Vec<Region>,
+    cells: Cells,
+    members: Vec<Vec<usize>>,
+    peaks: Vec<Peak>,
 }
 
-/// The process on the values that matter, with `active` ones of the others.
-fn near_process(known: &Known, view: &View, hyper: Hyper, active: &[usize]) -> Result<Process> {
-    Process::new(hyper, known.near_data(view, &known.near(), active)?)
+/// The values of each cell.
+fn divide(known: &Known, cells: &Cells, count: usize) -> Vec<Vec<usize>> {
+    let mut members = vec![Vec::new(); count];
+    for (i, u) in known.nodes.rows().enumerate() {
+        members[cells.at(u)].push(i);
+    }
+    members
 }
 
-/// A process with what it was told, and where the likelihood is not zero.
-struct Settled {
-    process: Process,
-    active: Vec<usize>,
-    support: Option<Support>,
+/// The values of a peak, which are all of them where there is no other.
+fn own(known: &Known, members: &[usize]) -> Result<Known> {
+    if members.len() == known.len() { Ok(known.clone()) } else { known.subset(members) }
 }
 
-/// A fit on the values that matter; others join where the fit contradicts them. Likelihoods of zero where the fit expects much are the business of a
-/// [`Support`]: a smooth process cannot fall off a cliff.
-fn settle(known: &Known, view: &View, warm: (Option<&Hyper>, Option<&Hyper>), thorough: bool) -> Result<Settled> {
-    let (warm, warm_support) = warm;
-    let near = known.near();
-    let mut support = None;
-    let cap = known.noise_cap();
-    let mut active: Vec<usize> = Vec::new();
-    let mut process = fit(&known.near_data(view, &near, &active)?, warm, thorough, cap)?.process;
-    for round in 0..3 {
-        let mut more = known.contradicted(view, &process, &near, &active)?;
-        if support.is_none() && more.iter().any(|&i| known.depth[i].is_infinite()) {
-            support = Some(Support::fit(&known.distances(view, &near)?, warm_support)?);
+impl Peaks {
+    /// Peaks in the cells of regions, each beginning with what is known of it. None if they cannot be told apart or, where one of them is `new`, if
+    /// not all are found.
+    fn search(known: &Known, places: &[(Region, Option<&PeakRecipe>)], new: bool, seed: u64) -> Result<Option<Self>> {
+        let regions: Vec<Region> = places.iter().map(|p| p.0.clone()).collect();
+        let cells = Cells::new(&regions)?;
+        let members = divide(known, &cells, regions.len());
+        let mut peaks = Vec::new();
+        for (k, (own_members, (region, last))) in members.iter().zip(places).enumerate() {
+            if own_members.iter().all(|&i| known.depth[i].is_infinite()) {
+                return Ok(None);
+            }
+            let begin = last.map_or(Begin::There(region), Begin::Last);
+            let peak = peak::search(&own(known, own_members)?, begin, cells.cell(k), seed)?;
+            if new && !peak.recipe.found {
+                return Ok(None);
+            }
+            peaks.push(peak);
         }
-        more.retain(|&i| known.depth[i].is_finite());
-        if more.is_empty() {
-            break;
-        }
-        active.extend(more);
-        let data = known.near_data(view, &near, &active)?;
-        process = if round == 0 {
-            fit(&data, Some(&process.hyper.clone()), false, cap)?.process
-        } else {
-            Process::new(process.hyper, data)?
+        let made = Self { regions, cells, members, peaks };
+        Ok((made.border_share() < BORDER_SHARE[usize::from(!new)]).then_some(made))
+    }
+
+    /// The share of the posterior that is near the border between two cells.
+    fn border_share(&self) -> f64 {
+        let logs: Vec<f64> = self.peaks.iter().map(|p| p.log_z).collect();
+        let total = log_sum_exp(&logs);
+        let near = |peak: &Peak| -> f64 {
+            let sample = peak.integral.points.rows().zip(&peak.integral.weights);
+            sample.filter(|(x, w)| **w > 0.0 && self.cells.near_border(&peak.view.leave(x))).map(|(_, w)| w).sum()
         };
+        self.peaks.iter().zip(logs).map(|(peak, log)| (log - total).exp() * near(peak)).sum()
     }
-    Ok(Settled { process, active, support })
+
+    /// The largest first.
+    fn sorted(mut self) -> Result<Self> {
+        let mut order: Vec<usize> = (0..self.peaks.len()).collect();
+        order.sort_by(|&a, &b| self.peaks[b].log_z.total_cmp(&self.peaks[a].log_z));
+        self.regions = order.iter().map(|&k| self.regions[k].clone()).collect();
+        self.members = order.iter().map(|&k| self.members[k].clone()).collect();
+        self.peaks = order.iter().map(|&k| self.peaks[k].clone()).collect();
+        self.cells = Cells::new(&self.regions)?;
+        Ok(self)
+    }
+
+    /// Where each peak is, and what is known of it.
+    fn places(&self) -> Vec<(Region, Option<&PeakRecipe>)> {
+        self.peaks.iter().map(|p| (p.recipe.posterior.clone(), Some(&p.recipe))).collect()
+    }
+
+    /// One of the processes has two maxima that are far apart: each becomes a peak, if that can be.
+    fn split(&self, known: &Known, seed: u64) -> Result<Option<Self>> {
+        for (k, peak) in self.peaks.iter().enumerate() {
+            if !peak.recipe.found || self.peaks.len() >= MOST_PEAKS {
+                continue;
+            }
+            let deep = typical_depth(known.dim());
+            let apart = apart(&peak.integral.modes, deep);
+            if apart.len() < 2 {
+                continue;
+            }
+            let mut places = self.places();
+            places.remove(k);
+            let there = |normal: &Normal| peak.view.leave_moments(&normal.mean, &normal.covariance());
+            places.extend(apart.iter().map(|normal| (there(normal), None)));
+            if let Some(split) = Self::search(known, &places, true, seed)? {
+                return Ok(Some(split));
+            }
+        }
+        Ok(None)
+    }
 }
 
-fn target<'a>(known: &Known, view: &'a View, process: &'a Process, support: Option<&'a Support>) -> Target<'a> {
-    Target { process, prior: &view.prior, ceiling: known.ceiling(view), support }
-}
-
-/// A fit of all values around the best nodes, compressed as much as the marginal likelihood asks for.
-fn search_recipe(known: &Known, warm: Option<&Hyper>, thorough: bool) -> Result<SearchRecipe> {
-    let region = known.elite();
-    let view = View::new(region.clone()).ok_or_else(no_view)?;
-    let sorted = known.sorted_depths();
-    let deepest = sorted[sorted.len() - 1];
-    let mut limits = vec![f64::INFINITY];
-    for share in [2, 4, 8] {
-        let at = sorted[sorted.len() / share].max(typical_depth(known.dim()));
-        if deepest > 1.5 * at && limits.iter().all(|l| (l / at - 1.0).abs() > 0.1) {
-            limits.push(at);
+/// The normal distributions of maxima that are far apart and not too low.
+fn apart(modes: &[Mode], deep: f64) -> Vec<&Normal> {
+    let mut chosen: Vec<&Normal> = Vec::new();
+    let Some(top) = modes.first().map(|m| m.0) else { return chosen };
+    let far = |a: &Normal, b: &Normal| a.white(&b.mean).iter().map(|z| z * z).sum::<f64>() > APART * APART;
+    for (height, _, normal) in modes {
+        if let Some(normal) = normal
+            && *height > top - deep
+            && chosen.iter().all(|c| far(c, normal) && far(normal, c))
+        {
+            chosen.push(normal);
         }
     }
-    let mut best: Option<(f64, SearchRecipe)> = None;
-    for limit in limits {
-        let (data, jacobian) = known.compressed(&view, limit, true)?;
-        let fitted = match fit(&data, warm, thorough, known.noise_cap()) {
-            Err(Error::Numerical { .. } | Error::NotPositiveDefinite { .. }) => continue,
-            fitted => fitted?,
-        };
-        let objective = fitted.objective + jacobian;
-        if best.as_ref().is_none_or(|b| objective > b.0) {
-            let limit = Some(limit).filter(|l| l.is_finite());
-            best = Some((objective, SearchRecipe { region: region.clone(), limit, hyper: fitted.process.hyper }));
-        }
-    }
-    best.map(|b| b.1).ok_or_else(|| Error::Numerical {
-        what: "search for hyperparameters".into(),
-        reason: "the values could not be fitted under any compression".into(),
-    })
+    chosen
 }
 
-fn make_search(known: &Known, recipe: &SearchRecipe, seed: u64) -> Result<Search> {
-    let view = View::new(recipe.region.clone()).ok_or_else(no_view)?;
-    let limit = recipe.limit.unwrap_or(f64::INFINITY);
-    let process = Process::new(recipe.hyper.clone(), known.compressed(&view, limit, true)?.0)?;
-    let integral = integrate(&target(known, &view, &process, None), &known.starts(&view), FEW_DRAWS, seed)?;
-    Ok(Search { view, process, integral })
-}
-
-/// Looks for the coordinates, the hyperparameters and the state of the search, beginning with those of `last`.
+/// Looks for the peaks, the coordinates, the hyperparameters and the state of the search, beginning with those of `last`.
 pub(crate) fn search(known: &Known, last: Option<&Recipe>, seed: u64) -> Result<LogBelief> {
-    let (d, n) = (known.dim(), known.len());
-    let searched = last.map_or(0, |r| r.searched);
-    let thorough = n <= CHEAP || n as f64 >= 1.5 * searched as f64;
-    let rise = last.map_or(f64::INFINITY, |r| known.best - r.best);
-    let was_found = last.is_some_and(|r| r.found);
-    let mut looking = None;
-    let mut posterior = match last {
-        Some(r) if r.found => r.posterior.clone(),
-        _ => {
-            let warm = last.and_then(|r| r.search.as_ref()).map(|s| &s.hyper);
-            let recipe = search_recipe(known, warm, thorough)?;
-            let search = make_search(known, &recipe, seed)?;
-            let region = search.view.leave_moments(&search.integral.mean, &search.integral.covariance);
-            looking = Some((recipe, search));
-            region
+    let places = |r: &PeakRecipe| (r.posterior.clone(), r.clone());
+    let mut before: Vec<(Region, PeakRecipe)> = last.map_or(Vec::new(), |l| l.peaks().map(places).collect());
+    // Peaks as they were; where they cannot be told apart any more, the smallest goes, until one is left.
+    let mut found = None;
+    while before.len() > 1 && found.is_none() {
+        let places: Vec<_> = before.iter().map(|b| (b.0.clone(), Some(&b.1))).collect();
+        found = Peaks::search(known, &places, false, seed)?;
+        if found.is_none() {
+            before.pop();
+        }
+    }
+    let mut peaks = match found {
+        Some(peaks) => peaks,
+        None => {
+            let peak = peak::search(known, before.first().map_or(Begin::Nowhere, |b| Begin::Last(&b.1)), None, seed)?;
+            let region = peak.recipe.posterior.clone();
+            let all = vec![(0..known.len()).collect()];
+            Peaks { regions: vec![region], cells: Cells::default(), members: all, peaks: vec![peak] }
         }
     };
-    // The coordinates follow the posterior until it has settled.
-    let mut hyper = last.map(|r| r.hyper.clone());
-    let mut made: Option<(View, Settled, Integral)> = None;
-    let warm_support = last.and_then(|r| r.support.as_ref());
-    let mut moved = f64::INFINITY;
-    let mut again = false;
-    let mut round = 0;
-    while round < MOVES {
-        let Some(view) = View::new(posterior.clone()) else { break };
-        let settled = settle(known, &view, (hyper.as_ref(), warm_support), thorough || again || hyper.is_none())?;
-        let aim = target(known, &view, &settled.process, settled.support.as_ref());
-        let integral = integrate(&aim, &known.starts(&view), DRAWS, seed)?;
-        // Hyperparameters that had served and no longer do are searched for once more from the beginning.
-        if was_found && !again && !thorough && integral.top > credible_top(d) {
-            again = true;
-            continue;
-        }
-        let far = divergence(&integral.mean, &integral.covariance);
-        if round == 0 && was_found {
-            moved = far;
-        }
-        let good = integral.effective > 0.02;
-        if good {
-            posterior = view.leave_moments(&integral.mean, &integral.covariance);
-        }
-        hyper = Some(settled.process.hyper.clone());
-        made = Some((view, settled, integral));
-        if !good || far < SETTLED {
-            break;
-        }
-        round += 1;
+    while let Some(split) = peaks.split(known, seed)? {
+        peaks = split;
     }
-    let Some((view, Settled { process, active, support }, integral)) = made else { return Err(no_view()) };
-    let scout = scout::process(known, support.as_ref(), last.map(|r| &r.scout), thorough)?;
-    let mut recipe = Recipe {
-        found: false,
-        arrived: false,
-        best: known.best,
-        nodes: n,
-        searched: if thorough { n } else { searched },
-        view: view.region.clone(),
-        posterior,
-        hyper: process.hyper.clone(),
-        active,
-        support: support.as_ref().map(|s| s.hyper().clone()),
-        scout: scout.hyper.clone(),
-        search: looking.as_ref().map(|l| l.0.clone()),
+    let mut climb = None;
+    let mut trail = last.map_or_else(Trail::default, |l| l.trail.clone());
+    if peaks.peaks[0].recipe.found {
+        let before = last.and_then(|l| l.climb.as_ref());
+        let newest = last.map_or(0.0, |l| (known.len().saturating_sub(l.nodes) as u64 * l.eighths) as f64 / 8.0);
+        let around = (&peaks.peaks[..], &peaks.members[..]);
+        if let Some((members, spent)) = climb::next(known, around, before, newest, &mut trail)? {
+            let warm = before.map_or(Begin::Nowhere, |c| Begin::Last(&c.peak));
+            let peak = peak::search(&known.subset(&members)?, warm, None, seed)?;
+            let mut places = peaks.places();
+            places.push((peak.recipe.posterior.clone(), Some(&peak.recipe)));
+            let more = if peak.recipe.found && places.len() <= MOST_PEAKS {
+                Peaks::search(known, &places, true, seed)?
+            } else {
+                None
+            };
+            match more {
+                Some(more) => peaks = more,
+                None => climb = Some((ClimbRecipe::new(members, peak.recipe.clone(), spent), peak)),
+            }
+        }
+    }
+    let peaks = peaks.sorted()?;
+    let thorough = peaks.peaks[0].recipe.is_new();
+    let support = peaks.peaks[0].support.as_ref();
+    let scout = scout::process(known, support, last.map(|r| &r.scout), thorough)?.hyper;
+    let several = peaks.peaks.len() > 1;
+    let recipe = Recipe {
+        main: peaks.peaks[0].recipe.clone(),
+        scout,
+        others: peaks.peaks[1..].iter().map(|p| p.recipe.clone()).collect(),
+        cells: if several { peaks.regions } else { Vec::new() },
+        climb: climb.as_ref().map(|c| c.0.clone()),
+        trail,
+        nodes: known.len(),
+        eighths: 0,
     };
-    let mut belief = finish(known, recipe.clone(), (view, process, support, integral), looking.map(|l| l.1), seed)?;
-    let found = belief.model_sd < 1.0
-        && belief.integral.effective > 0.05
-        && known.near_count() >= d + 2
-        && belief.integral.top < credible_top(d)
-        && belief.log_z < known.largest_likelihood + 1.0
-        && rise < if was_found { 3.0 + 0.5 * d as f64 } else { 2.0 + 0.25 * d as f64 };
-    recipe.found = found;
-    // With fewer values than a quadratic has coefficients nothing contradicts it.
-    let determined = belief.process.len() >= (d + 1) * (d + 2) / 2 + 2;
-    recipe.arrived = found && determined && moved < STEADY && rise < 1.0 + 0.1 * d as f64;
-    if found {
-        recipe.search = None;
-        belief.search = None;
-    }
-    belief.recipe = recipe;
+    let mut belief = finish(known, recipe, (peaks.cells, peaks.peaks), climb.map(|c| c.1), seed)?;
+    belief.recipe.eighths = climb::eighths(belief.process_sd());
     Ok(belief)
-}
-
-/// By how much the surrogate's maximum may exceed the best node, in nats.
-fn credible_top(d: usize) -> f64 {
-    2.0 + 0.5 * d as f64
 }
 
 /// The belief that the values and an earlier recipe for them make, to the bit.
 pub(crate) fn recall(known: &Known, recipe: &Recipe, seed: u64) -> Result<LogBelief> {
-    let view = View::new(recipe.view.clone()).ok_or_else(no_view)?;
-    let process = near_process(known, &view, recipe.hyper.clone(), &recipe.active)?;
-    let labels = |hyper: &Hyper| Support::new(hyper.clone(), known.distances(&view, &known.near())?);
-    let support = recipe.support.as_ref().map(labels).transpose()?;
-    let aim = target(known, &view, &process, support.as_ref());
-    let integral = integrate(&aim, &known.starts(&view), DRAWS, seed)?;
-    let search = recipe.search.as_ref().map(|s| make_search(known, s, seed)).transpose()?;
-    finish(known, recipe.clone(), (view, process, support, integral), search, seed)
+    let cells = Cells::new(&recipe.cells)?;
+    let members = divide(known, &cells, recipe.others.len() + 1);
+    let mut peaks = Vec::new();
+    for (k, (own_members, recipe)) in members.iter().zip(recipe.peaks()).enumerate() {
+        peaks.push(peak::recall(&own(known, own_members)?, recipe, cells.cell(k), seed)?);
+    }
+    let climb = match &recipe.climb {
+        Some(climb) => Some(peak::recall(&known.subset(&climb.members)?, &climb.peak, None, seed)?),
+        None => None,
+    };
+    finish(known, recipe.clone(), (cells, peaks), climb, seed)
 }
 
-/// The process that a recipe makes of values, without its integral: enough to predict.
-pub(crate) fn predictor(known: &Known, recipe: &Recipe) -> Result<(View, Process)> {
-    let view = View::new(recipe.view.clone()).ok_or_else(no_view)?;
-    let process = near_process(known, &view, recipe.hyper.clone(), &recipe.active)?;
-    Ok((view, process))
+/// Processes without their integrals, by cell: enough to predict.
+pub(crate) struct Predictor {
+    cells: Cells,
+    pub(crate) peaks: Vec<(Known, View, Process)>,
+}
+
+impl Predictor {
+    pub(crate) fn new(known: &Known, recipe: &Recipe) -> Result<Self> {
+        let cells = Cells::new(&recipe.cells)?;
+        let members = divide(known, &cells, recipe.others.len() + 1);
+        let mut peaks = Vec::new();
+        for (own_members, recipe) in members.iter().zip(recipe.peaks()) {
+            let own = own(known, own_members)?;
+            let (view, process) = peak::predictor(&own, recipe)?;
+            peaks.push((own, view, process));
+        }
+        Ok(Self { cells, peaks })
+    }
+
+    /// What knows about a latent point.
+    pub(crate) fn at(&self, u: &[f64]) -> &(Known, View, Process) {
+        &self.peaks[self.cells.at(u)]
+    }
 }
 
 fn finish(
     known: &Known,
     recipe: Recipe,
-    (view, process, support, integral): (View, Process, Option<Support>, Integral),
-    search: Option<Search>,
+    (cells, peaks): (Cells, Vec<Peak>),
+    climb: Option<Peak>,
     seed: u64,
 ) -> Result<LogBelief> {
-    let uncertain = uncertainty(&process, &integral, COVARIANCES)?;
-    let precision = process.factor.inverse_diagonal();
-    let moves = process.weights.iter().zip(&precision).zip(&uncertain.influence);
-    let jackknife_sd = moves.map(|((w, p), b)| (b * w / p).powi(2)).sum::<f64>().sqrt();
-    let log_z = known.best + integral.log_mass + view.log_volume + uncertain.inflation.0;
-    let edge_sd = match &support {
-        Some(support) => support.spread(&integral, seed)?,
-        None => 0.0,
-    };
-    let seen =
-        Seen { known, view: &view, process: &process, support: support.as_ref(), posterior: &recipe.posterior, log_z };
-    let scout = Scout::new(recipe.scout.clone(), &seen, seed)?;
-    let twin = known.twin_wanted(process.hyper.noise);
-    Ok(LogBelief {
-        log_z,
-        model_sd: uncertain.model_variance.sqrt(),
-        jackknife_sd,
-        monte_carlo_sd: integral.monte_carlo.hypot(uncertain.inflation.1),
-        edge_sd,
-        support,
-        twin,
-        view,
-        process,
-        integral,
-        scout,
-        search,
-        known: known.clone(),
-        recipe,
-    })
+    let log_z = log_sum_exp(&peaks.iter().map(|p| p.log_z).collect::<Vec<_>>());
+    let scout = Scout::new(recipe.scout.clone(), &Seen { known, cells: &cells, peaks: &peaks, log_z }, seed)?;
+    let twin = known.twin_wanted(peaks[0].process.hyper.noise);
+    let mut nodes = peaks[0].process.data.nodes.clone();
+    for peak in &peaks[1..] {
+        let moved: Vec<f64> =
+            peak.process.data.nodes.rows().flat_map(|x| peaks[0].view.enter(&peak.view.leave(x))).collect();
+        nodes = nodes.concat(&Points::new(known.dim(), moved)?)?;
+    }
+    Ok(LogBelief { log_z, peaks, cells, nodes, climb, twin, scout, known: known.clone(), recipe })
 }

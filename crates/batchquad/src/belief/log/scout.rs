@@ -1,9 +1,11 @@
 //! What may be where nobody has looked: a process on all values in the coordinates of the prior. `MATH.md` §15.
 
 use super::{
+    cells::Cells,
     fit::fit,
     integral::laplace,
     known::{Known, log_prior, typical_depth},
+    peak::Peak,
     process::{Hyper, Process},
     support::Support,
     view::{Region, View},
@@ -50,23 +52,40 @@ pub(crate) struct Scout {
 /// What has been found, as the scout has to know it.
 pub(crate) struct Seen<'a> {
     pub(crate) known: &'a Known,
-    pub(crate) view: &'a View,
-    pub(crate) process: &'a Process,
-    pub(crate) support: Option<&'a Support>,
-    pub(crate) posterior: &'a Region,
+    pub(crate) cells: &'a Cells,
+    pub(crate) peaks: &'a [Peak],
     pub(crate) log_z: f64,
 }
 
 impl Seen<'_> {
     /// The logarithm of the probability that the likelihood is not zero at latent points.
     fn log_support(&self, latent: &[Vec<f64>]) -> Result<Vec<f64>> {
-        match self.support {
-            None => Ok(vec![0.0; latent.len()]),
-            Some(support) => {
-                let own: Vec<Vec<f64>> = latent.iter().map(|u| self.view.enter(u)).collect();
-                Ok(support.log_probability(&Points::from_rows(&own)?))
+        self.by_peak(latent, |peak, own| {
+            Ok(peak.support.as_ref().map_or(vec![0.0; own.len()], |s| s.log_probability(own)))
+        })
+    }
+
+    /// The variance of the process of the peak to which each latent point belongs.
+    fn variance(&self, latent: &[Vec<f64>]) -> Result<Vec<f64>> {
+        self.by_peak(latent, |peak, own| Ok(peak.process.predict(own).variance))
+    }
+
+    fn by_peak(&self, latent: &[Vec<f64>], what: impl Fn(&Peak, &Points) -> Result<Vec<f64>>) -> Result<Vec<f64>> {
+        let mut all = vec![0.0; latent.len()];
+        let cell: Vec<usize> = latent.iter().map(|u| self.cells.at(u)).collect();
+        for (k, peak) in self.peaks.iter().enumerate() {
+            let which: Vec<usize> = (0..latent.len()).filter(|&i| cell[i] == k).collect();
+            if which.is_empty() {
+                continue;
             }
+            let own: Vec<Vec<f64>> = which.iter().map(|&i| peak.view.enter(&latent[i])).collect();
+            which.into_iter().zip(what(peak, &Points::from_rows(&own)?)?).for_each(|(i, v)| all[i] = v);
         }
+        Ok(all)
+    }
+
+    fn zeros_are_known(&self) -> bool {
+        self.peaks[0].support.is_some()
     }
 }
 
@@ -93,10 +112,10 @@ impl Scout {
     pub(crate) fn new(hyper: Hyper, seen: &Seen<'_>, seed: u64) -> Result<Self> {
         let known = seen.known;
         let view = home(known.dim())?;
-        let data = known.compressed(&view, typical_depth(known.dim()), seen.support.is_none())?.0;
+        let data = known.compressed(&view, typical_depth(known.dim()), !seen.zeros_are_known())?.0;
         let process = Process::new(hyper, data)?;
         let suspects = suspects(&process, seen)?;
-        let share = view_share(seen.posterior);
+        let share = view_share(&seen.peaks[0].recipe.posterior);
         let unseen = share * everywhere(&process, seen, seed)?;
         let empty = emptiest(known, seed)?;
         Ok(Self { view, process, suspects, unseen, empty })
@@ -123,8 +142,7 @@ fn suspects(process: &Process, seen: &Seen<'_>) -> Result<Vec<(f64, Vec<f64>)>> 
     order.sort_by(|&a, &b| known.depth[a].total_cmp(&known.depth[b]));
     let place = |i: usize| known.nodes.row(i).to_vec();
     // Nodes that are no part of what is known well.
-    let own: Vec<Vec<f64>> = order.iter().map(|&i| seen.view.enter(known.nodes.row(i))).collect();
-    let variance = seen.process.predict(&Points::from_rows(&own)?).variance;
+    let variance = seen.variance(&order.iter().map(|&i| place(i)).collect::<Vec<_>>())?;
     let mut starts: Vec<Vec<f64>> =
         order.iter().zip(&variance).filter(|(_, v)| **v > UNKNOWN).map(|(&i, _)| place(i)).collect();
     starts.extend(order.iter().take(4).map(|&i| place(i)));
@@ -135,13 +153,12 @@ fn suspects(process: &Process, seen: &Seen<'_>) -> Result<Vec<(f64, Vec<f64>)>> 
     if summits.is_empty() {
         return Ok(Vec::new());
     }
-    let own: Vec<Vec<f64>> = summits.iter().map(|u| seen.view.enter(u)).collect();
-    let near = seen.process.predict(&Points::from_rows(&own)?);
+    let near = seen.variance(&summits)?;
     let there = process.predict(&Points::from_rows(&summits)?);
     let supported = seen.log_support(&summits)?;
     let mut suspects = Vec::new();
     for (i, u) in summits.into_iter().enumerate() {
-        if near.variance[i] > UNKNOWN && there.variance[i] > 0.1 * UNKNOWN {
+        if near[i] > UNKNOWN && there.variance[i] > 0.1 * UNKNOWN {
             let mass = (log_expected_minimum(there.mean[i], there.variance[i], 0.0) + supported[i]).exp();
             suspects.push((mass, u));
         }

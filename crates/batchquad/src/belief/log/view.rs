@@ -5,6 +5,7 @@ use std::f64::consts::TAU;
 use serde::{Deserialize, Serialize};
 
 use super::proposal::Normal;
+use crate::error::{Error, Result};
 
 /// A normal distribution of the latent coordinates, the covariance row by row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,6 +51,22 @@ impl View {
             }
         }
         Some(Self { region, normal, log_volume, prior: Normal::new(mean, lower) })
+    }
+
+    /// The coordinates of a region.
+    ///
+    /// # Errors
+    /// [`Error::Numerical`] when its covariance is not positive definite.
+    pub(crate) fn made(region: Region) -> Result<Self> {
+        Self::new(region).ok_or_else(|| Error::Numerical {
+            what: "coordinates of the posterior".into(),
+            reason: "they are not positive definite".into(),
+        })
+    }
+
+    /// The region as a normal distribution of `u`.
+    pub(crate) fn normal(&self) -> &Normal {
+        &self.normal
     }
 
     pub(crate) fn enter(&self, u: &[f64]) -> Vec<f64> {

@@ -186,7 +186,7 @@ fn leave_one_out(residuals: &[Residual]) -> Finding {
 fn influence(current: &Current) -> Finding {
     let relative = |sd: f64| sd.powi(2).exp_m1();
     let spread = match current.surrogate.log() {
-        Some(belief) => belief.jackknife_sd,
+        Some(belief) => belief.jackknife_sd(),
         None => (relative(current.estimate.log_z_sd) - relative(current.model_sd)).max(0.0).sqrt(),
     };
     let value = spread / current.model_sd.max(NATS);

@@ -1,0 +1,106 @@
+//! The way to other peaks: values that the peaks found so far do not explain, and where the next climb begins. `MATH.md` §15.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    known::Known,
+    peak::{Peak, PeakRecipe},
+};
+use crate::{error::Result, points::Points};
+
+/// A value is explained when it is at least so deep, relative to the depth at which the process of its peak expects it. A quadratic falls off faster than
+/// most slopes do, hence the share.
+const EXPLAINED: f64 = 0.7;
+
+/// A climb is given up when so many points, per parameter and one, have not found a better value.
+const PATIENCE: f64 = 2.0;
+
+/// How far around its best value a climb reaches, relative to the distance of the nearest peak.
+const REACH: f64 = 0.5;
+
+/// The standard deviations of `log Z`, by the processes of the peaks that are found, below which half and most of the points go up to a further peak.
+const KNOWN: [f64; 3] = [0.1, 0.02, 0.002];
+
+/// How many of eight points go up to a further peak: the better the others are known, the more.
+pub(crate) fn eighths(sd: f64) -> u64 {
+    match sd {
+        sd if sd > KNOWN[0] => 0,
+        sd if sd > KNOWN[1] => 1,
+        sd if sd > KNOWN[2] => 2,
+        _ => 5,
+    }
+}
+
+/// A climb under way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ClimbRecipe {
+    /// The numbers of its values, the best first.
+    pub(crate) members: Vec<usize>,
+    /// About how many points it has had since its best value.
+    spent: f64,
+    pub(crate) peak: PeakRecipe,
+}
+
+impl ClimbRecipe {
+    pub(crate) fn new(members: Vec<usize>, peak: PeakRecipe, spent: f64) -> Self {
+        Self { members, spent, peak }
+    }
+}
+
+/// What climbs have left behind.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Trail {
+    /// Values at which climbs were given up, and how far around them none begins any more.
+    given_up: Vec<(usize, f64)>,
+}
+
+impl Trail {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.given_up.is_empty()
+    }
+
+    fn passes(&self, known: &Known, i: usize) -> bool {
+        let at = known.nodes.row(i);
+        self.given_up.iter().any(|&(g, r)| g == i || g < known.len() && distance(known.nodes.row(g), at) < r)
+    }
+}
+
+/// Where a climb goes on, or a new one begins: its values, the best first, and the points spent on it since. It is among the values that no peak explains
+/// and begins with the highest that no climb has passed.
+///
+/// `own` are the numbers of the values that belong to each peak; `newest` is how many values of the climb have come since it was last looked at.
+pub(crate) fn next(
+    known: &Known,
+    (peaks, own): (&[Peak], &[Vec<usize>]),
+    last: Option<&ClimbRecipe>,
+    newest: f64,
+    trail: &mut Trail,
+) -> Result<Option<(Vec<usize>, f64)>> {
+    let mut open = Vec::new();
+    for (peak, own) in peaks.iter().zip(own) {
+        let left = peak.known.left_out(peak.active());
+        let flat: Vec<f64> = left.iter().flat_map(|&i| peak.view.enter(peak.known.nodes.row(i))).collect();
+        let expected = peak.process.mean(&Points::new(known.dim(), flat)?);
+        let higher = left.iter().zip(expected).filter(|(i, m)| peak.known.depth[**i] < EXPLAINED * -m);
+        open.extend(higher.map(|(&i, _)| own[i]));
+    }
+    open.sort_by(|&a, &b| known.depth[a].total_cmp(&known.depth[b]).then(a.cmp(&b)));
+    loop {
+        open.retain(|&i| !trail.passes(known, i));
+        let Some(&root) = open.first() else { return Ok(None) };
+        let spent = match last {
+            Some(last) if last.members.first() == Some(&root) => last.spent + newest,
+            _ => 0.0,
+        };
+        if spent < PATIENCE * (known.dim() + 1) as f64 {
+            return Ok(Some((open, spent)));
+        }
+        let at = known.nodes.row(root);
+        let nearest = peaks.iter().map(|p| distance(&p.recipe.posterior.centre, at)).fold(f64::INFINITY, f64::min);
+        trail.given_up.push((root, REACH * nearest));
+    }
+}
+
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
+}

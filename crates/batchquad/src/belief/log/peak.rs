@@ -1,0 +1,376 @@
+//! One peak: from its values to a belief about it. Which coordinates, which hyperparameters, whether it is found. `MATH.md` §15.
+//!
+//! Everything that is searched for is written down in a [`PeakRecipe`]. A peak is made from its values and the recipe alone, by the same
+//! function in a live run and in a resumed one.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    cells::Cell,
+    fit::fit,
+    integral::{Integral, Target, integrate, uncertainty},
+    known::{Known, typical_depth},
+    process::{Hyper, Process},
+    support::Support,
+    view::{Region, View, divergence},
+};
+use crate::error::{Error, Result};
+
+/// Draws that integrate the surrogate.
+const DRAWS: usize = 16_384;
+
+/// Draws that show where to search.
+const FEW_DRAWS: usize = 2_048;
+
+/// While there are at most this many values, every fit has several starts; later only when they have grown by half.
+const CHEAP: usize = 40;
+
+/// The coordinates follow the posterior until it is this many nats from where they expect it, so often at the most.
+const SETTLED: f64 = 0.1;
+const MOVES: usize = 3;
+
+/// A run has arrived when a batch moves the posterior by less than this many nats.
+const STEADY: f64 = 0.5;
+
+/// Points of the sample behind the covariances of the process.
+const COVARIANCES: usize = 384;
+
+/// The sampling may leave open so much of what the process does, which counts as no less than the second.
+const SAMPLING: f64 = 0.3;
+const FINE: f64 = 1e-3;
+
+/// All that was searched for: with its values it makes the peak.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PeakRecipe {
+    /// Whether the posterior of the surrogate is where the values are.
+    pub(crate) found: bool,
+    /// Whether it has also stopped moving.
+    pub(crate) arrived: bool,
+    /// The largest logarithm of likelihood times prior density.
+    pub(crate) best: f64,
+    /// How many nodes there were.
+    pub(crate) nodes: usize,
+    /// How many nodes the last fit with several starts had.
+    searched: usize,
+    /// The coordinates of the process.
+    view: Region,
+    /// Where the posterior is: the coordinates to begin with when there are more values.
+    pub(crate) posterior: Region,
+    hyper: Hyper,
+    /// Nodes far below that the process has to be told of.
+    active: Vec<usize>,
+    /// Of the process on labels, where likelihoods of zero cut through the posterior.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    support: Option<Hyper>,
+    search: Option<SearchRecipe>,
+}
+
+/// What is looked at while a peak is not found: all values, around the best nodes, compressed where they are far below.
+#[derive(Debug, Clone)]
+pub(crate) struct Search {
+    pub(crate) view: View,
+    pub(crate) process: Process,
+    pub(crate) integral: Integral,
+}
+
+/// What is believed about one peak of the posterior, from the values that belong to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Peak {
+    pub(crate) log_z: f64,
+    pub(crate) model_sd: f64,
+    pub(crate) jackknife_sd: f64,
+    pub(crate) monte_carlo_sd: f64,
+    /// What is not known about where the likelihood becomes zero.
+    pub(crate) edge_sd: f64,
+    pub(crate) support: Option<Support>,
+    pub(crate) view: View,
+    pub(crate) process: Process,
+    pub(crate) integral: Integral,
+    pub(crate) search: Option<Search>,
+    pub(crate) known: Known,
+    pub(crate) recipe: PeakRecipe,
+}
+
+impl PeakRecipe {
+    /// Whether hyperparameters were searched for from several starts with the values that it has.
+    pub(crate) fn is_new(&self) -> bool {
+        self.searched == self.nodes
+    }
+}
+
+impl Peak {
+    /// Nodes far below that the process has been told of.
+    pub(crate) fn active(&self) -> &[usize] {
+        &self.recipe.active
+    }
+
+    /// The integrand of the surrogate, zero outside a cell.
+    pub(crate) fn target<'a>(&'a self, cell: Option<Cell<'a>>) -> Target<'a> {
+        target(&self.known, &self.view, &self.process, self.support.as_ref(), cell)
+    }
+}
+
+/// What is searched with while nothing is found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct SearchRecipe {
+    region: Region,
+    /// The depth beyond which values are compressed; none are where there is none.
+    limit: Option<f64>,
+    hyper: Hyper,
+}
+
+/// The process on the values that matter, with `active` ones of the others.
+fn near_process(known: &Known, view: &View, hyper: Hyper, active: &[usize]) -> Result<Process> {
+    Process::new(hyper, known.near_data(view, &known.near(), active)?)
+}
+
+/// A process with what it was told, and where the likelihood is not zero.
+struct Settled {
+    process: Process,
+    active: Vec<usize>,
+    support: Option<Support>,
+}
+
+/// A fit on the values that matter; others join where the fit contradicts them. Likelihoods of zero where the fit expects much are the business of a
+/// [`Support`]: a smooth process cannot fall off a cliff.
+fn settle(known: &Known, view: &View, warm: (Option<&Hyper>, Option<&Hyper>), thorough: bool) -> Result<Settled> {
+    let (warm, warm_support) = warm;
+    let near = known.near();
+    let mut support = None;
+    let cap = known.noise_cap();
+    let mut active: Vec<usize> = Vec::new();
+    let mut process = fit(&known.near_data(view, &near, &active)?, warm, thorough, cap)?.process;
+    for round in 0..3 {
+        let mut more = known.contradicted(view, &process, &near, &active)?;
+        if support.is_none() && more.iter().any(|&i| known.depth[i].is_infinite()) {
+            support = Some(Support::fit(&known.distances(view, &near)?, warm_support)?);
+        }
+        more.retain(|&i| known.depth[i].is_finite());
+        if more.is_empty() {
+            break;
+        }
+        active.extend(more);
+        let data = known.near_data(view, &near, &active)?;
+        process = if round == 0 {
+            fit(&data, Some(&process.hyper.clone()), false, cap)?.process
+        } else {
+            Process::new(process.hyper, data)?
+        };
+    }
+    Ok(Settled { process, active, support })
+}
+
+fn target<'a>(
+    known: &Known,
+    view: &'a View,
+    process: &'a Process,
+    support: Option<&'a Support>,
+    cell: Option<Cell<'a>>,
+) -> Target<'a> {
+    Target { process, view, ceiling: known.ceiling(view), support, cell }
+}
+
+/// A fit of all values around the best nodes, compressed as much as the marginal likelihood asks for.
+fn search_recipe(known: &Known, warm: Option<&Hyper>, thorough: bool) -> Result<SearchRecipe> {
+    let region = known.elite();
+    let view = View::made(region.clone())?;
+    let sorted = known.sorted_depths();
+    let deepest = sorted[sorted.len() - 1];
+    let mut limits = vec![f64::INFINITY];
+    for share in [2, 4, 8] {
+        let at = sorted[sorted.len() / share].max(typical_depth(known.dim()));
+        if deepest > 1.5 * at && limits.iter().all(|l| (l / at - 1.0).abs() > 0.1) {
+            limits.push(at);
+        }
+    }
+    let mut best: Option<(f64, SearchRecipe)> = None;
+    for limit in limits {
+        let (data, jacobian) = known.compressed(&view, limit, true)?;
+        let fitted = match fit(&data, warm, thorough, known.noise_cap()) {
+            Err(Error::Numerical { .. } | Error::NotPositiveDefinite { .. }) => continue,
+            fitted => fitted?,
+        };
+        let objective = fitted.objective + jacobian;
+        if best.as_ref().is_none_or(|b| objective > b.0) {
+            let limit = Some(limit).filter(|l| l.is_finite());
+            best = Some((objective, SearchRecipe { region: region.clone(), limit, hyper: fitted.process.hyper }));
+        }
+    }
+    best.map(|b| b.1).ok_or_else(|| Error::Numerical {
+        what: "search for hyperparameters".into(),
+        reason: "the values could not be fitted under any compression".into(),
+    })
+}
+
+fn make_search(known: &Known, recipe: &SearchRecipe, cell: Option<Cell<'_>>, seed: u64) -> Result<Search> {
+    let view = View::made(recipe.region.clone())?;
+    let limit = recipe.limit.unwrap_or(f64::INFINITY);
+    let process = Process::new(recipe.hyper.clone(), known.compressed(&view, limit, true)?.0)?;
+    let integral = integrate(&target(known, &view, &process, None, cell), &known.starts(&view), FEW_DRAWS, seed)?;
+    Ok(Search { view, process, integral })
+}
+
+/// What the search for a peak begins with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Begin<'a> {
+    /// Nothing.
+    Nowhere,
+    /// What was known of it with fewer values.
+    Last(&'a PeakRecipe),
+    /// Where it is said to be.
+    There(&'a Region),
+}
+
+/// Looks for the coordinates, the hyperparameters and the state of the search, beginning with those of `last`.
+pub(crate) fn search(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -> Result<Peak> {
+    let last = match begin {
+        Begin::Last(last) => Some(last),
+        Begin::Nowhere | Begin::There(_) => None,
+    };
+    let (d, n) = (known.dim(), known.len());
+    let searched = last.map_or(0, |r| r.searched);
+    let thorough = n <= CHEAP || n as f64 >= 1.5 * searched as f64;
+    let (rise, was_found) = match begin {
+        Begin::Nowhere => (f64::INFINITY, false),
+        Begin::Last(r) => (known.best - r.best, r.found),
+        Begin::There(_) => (0.0, true),
+    };
+    let mut looking = None;
+    let mut posterior = match begin {
+        Begin::Last(r) if r.found => r.posterior.clone(),
+        Begin::There(region) => region.clone(),
+        Begin::Last(_) | Begin::Nowhere => {
+            let warm = last.and_then(|r| r.search.as_ref()).map(|s| &s.hyper);
+            let recipe = search_recipe(known, warm, thorough)?;
+            let search = make_search(known, &recipe, cell, seed)?;
+            let region = search.view.leave_moments(&search.integral.mean, &search.integral.covariance);
+            looking = Some((recipe, search));
+            region
+        }
+    };
+    // The coordinates follow the posterior until it has settled.
+    let mut hyper = last.map(|r| r.hyper.clone());
+    let mut made: Option<(View, Settled, Integral)> = None;
+    let warm_support = last.and_then(|r| r.support.as_ref());
+    let mut moved = f64::INFINITY;
+    let mut again = false;
+    let mut round = 0;
+    while round < MOVES {
+        let Some(view) = View::new(posterior.clone()) else { break };
+        let settled = settle(known, &view, (hyper.as_ref(), warm_support), thorough || again || hyper.is_none())?;
+        let aim = target(known, &view, &settled.process, settled.support.as_ref(), cell);
+        let integral = integrate(&aim, &known.starts(&view), DRAWS, seed)?;
+        // Hyperparameters that had served and no longer do are searched for once more from the beginning.
+        if was_found && !again && !thorough && integral.top > credible_top(d) {
+            again = true;
+            continue;
+        }
+        let far = divergence(&integral.mean, &integral.covariance);
+        if round == 0 && was_found {
+            moved = far;
+        }
+        let good = integral.effective > 0.02;
+        if good {
+            posterior = view.leave_moments(&integral.mean, &integral.covariance);
+        }
+        hyper = Some(settled.process.hyper.clone());
+        made = Some((view, settled, integral));
+        if !good || far < SETTLED {
+            break;
+        }
+        round += 1;
+    }
+    let Some((view, Settled { process, active, support }, integral)) = made else {
+        // The region that the search began with has no coordinates.
+        return Err(Error::Numerical { what: "coordinates of the posterior".into(), reason: "there are none".into() });
+    };
+    let mut recipe = PeakRecipe {
+        found: false,
+        arrived: false,
+        best: known.best,
+        nodes: n,
+        searched: if thorough { n } else { searched },
+        view: view.region.clone(),
+        posterior,
+        hyper: process.hyper.clone(),
+        active,
+        support: support.as_ref().map(|s| s.hyper().clone()),
+        search: looking.as_ref().map(|l| l.0.clone()),
+    };
+    let mut peak =
+        finish(known, recipe.clone(), (view, process, support, integral), looking.map(|l| l.1), (cell, seed))?;
+    let found = peak.model_sd < 1.0
+        && peak.integral.effective > 0.05
+        && known.near_count() >= d + 2
+        && peak.integral.top < credible_top(d)
+        && peak.log_z < known.largest_likelihood + 1.0
+        && rise < if was_found { 3.0 + 0.5 * d as f64 } else { 2.0 + 0.25 * d as f64 };
+    recipe.found = found;
+    // With fewer values than a quadratic has coefficients nothing contradicts it.
+    let determined = peak.process.len() >= (d + 1) * (d + 2) / 2 + 2;
+    recipe.arrived = found && determined && moved < STEADY && rise < 1.0 + 0.1 * d as f64;
+    if found {
+        recipe.search = None;
+        peak.search = None;
+    }
+    peak.recipe = recipe;
+    Ok(peak)
+}
+
+/// By how much the surrogate's maximum may exceed the best node, in nats.
+fn credible_top(d: usize) -> f64 {
+    2.0 + 0.5 * d as f64
+}
+
+/// The peak that the values and an earlier recipe for them make, to the bit.
+pub(crate) fn recall(known: &Known, recipe: &PeakRecipe, cell: Option<Cell<'_>>, seed: u64) -> Result<Peak> {
+    let view = View::made(recipe.view.clone())?;
+    let process = near_process(known, &view, recipe.hyper.clone(), &recipe.active)?;
+    let labels = |hyper: &Hyper| Support::new(hyper.clone(), known.distances(&view, &known.near())?);
+    let support = recipe.support.as_ref().map(labels).transpose()?;
+    let aim = target(known, &view, &process, support.as_ref(), cell);
+    let integral = integrate(&aim, &known.starts(&view), DRAWS, seed)?;
+    let search = recipe.search.as_ref().map(|s| make_search(known, s, cell, seed)).transpose()?;
+    finish(known, recipe.clone(), (view, process, support, integral), search, (cell, seed))
+}
+
+/// The process that a recipe makes of values, without its integral: enough to predict.
+pub(crate) fn predictor(known: &Known, recipe: &PeakRecipe) -> Result<(View, Process)> {
+    let view = View::made(recipe.view.clone())?;
+    let process = near_process(known, &view, recipe.hyper.clone(), &recipe.active)?;
+    Ok((view, process))
+}
+
+fn finish(
+    known: &Known,
+    recipe: PeakRecipe,
+    (view, process, support, mut integral): (View, Process, Option<Support>, Integral),
+    search: Option<Search>,
+    (cell, seed): (Option<Cell<'_>>, u64),
+) -> Result<Peak> {
+    let uncertain = uncertainty(&process, &integral, COVARIANCES)?;
+    let wanted = (SAMPLING, uncertain.model_variance.sqrt().max(FINE));
+    integral.sharpen(&target(known, &view, &process, support.as_ref(), cell), wanted, seed)?;
+    let precision = process.factor.inverse_diagonal();
+    let moves = process.weights.iter().zip(&precision).zip(&uncertain.influence);
+    let jackknife_sd = moves.map(|((w, p), b)| (b * w / p).powi(2)).sum::<f64>().sqrt();
+    let log_z = known.best + integral.log_mass + view.log_volume + uncertain.inflation.0;
+    let edge_sd = match &support {
+        Some(support) => support.spread(&integral, seed)?,
+        None => 0.0,
+    };
+    Ok(Peak {
+        log_z,
+        model_sd: uncertain.model_variance.sqrt(),
+        jackknife_sd,
+        monte_carlo_sd: integral.monte_carlo.hypot(uncertain.inflation.1),
+        edge_sd,
+        support,
+        view,
+        process,
+        integral,
+        search,
+        known: known.clone(),
+        recipe,
+    })
+}

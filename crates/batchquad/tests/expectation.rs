@@ -227,7 +227,7 @@ fn stated_errors_cover_the_truth_over_many_problems() {
         }
     }
     println!("{inside_one} and {inside_two} of {count} within one and two stated errors");
-    // A perfect error bar has 68 % and 95 %; the linearised model is known to be somewhat too sure of itself (README).
+    // A perfect error bar has 68 % and 95 %; the linearised model is somewhat too sure of itself.
     assert!(inside_one * 100 >= 50 * count, "{inside_one} of {count}");
     assert!(inside_two * 100 >= 75 * count, "{inside_two} of {count}");
 }

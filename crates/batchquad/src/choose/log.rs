@@ -4,7 +4,9 @@
 //! Kriging Believer with nothing to believe.
 
 use crate::{
-    belief::log::{Integral, LogBelief, Peak, Placed, Process, Scout, Search, UNKNOWN, prior_points, resample},
+    belief::log::{
+        Integral, LogBelief, Peak, Placed, Process, Scout, Search, UNKNOWN, prior_points, resample, root_weights,
+    },
     error::Result,
     interrupt::check,
     numeric::{
@@ -286,9 +288,7 @@ fn refine(
 /// Candidates for refinement, by their numbers in the sample of the integral.
 fn candidates(integral: &Integral, offset: f64) -> Vec<usize> {
     let [posterior, tempered, spread] = CANDIDATES;
-    let half: Vec<f64> = integral.levels.iter().zip(&integral.log_proposal).map(|(l, q)| 0.5 * l - q).collect();
-    let largest = half.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let half: Vec<f64> = half.iter().map(|l| (l - largest).exp()).collect();
+    let half = root_weights(integral);
     let mut indices = resample(&integral.weights, posterior, offset);
     indices.extend(resample(&half, tempered, offset));
     indices.extend((0..spread).map(|i| i * (integral.points.len() / spread)));

@@ -19,7 +19,7 @@ const PATIENCE: f64 = 2.0;
 const REACH: f64 = 0.5;
 
 /// The standard deviations of `log Z`, by the processes of the peaks that are found, below which half and most of the points go up to a further peak.
-const KNOWN: [f64; 3] = [0.1, 0.02, 0.002];
+const KNOWN: [f64; 3] = [0.1, 0.02, 0.001];
 
 /// How many of eight points go up to a further peak: the better the others are known, the more.
 pub(crate) fn eighths(sd: f64) -> u64 {

@@ -19,7 +19,7 @@ mod view;
 
 pub use self::recipe::Recipe;
 pub(crate) use self::{
-    integral::{Integral, resample},
+    integral::{Integral, resample, root_weights},
     known::{Known, log_prior},
     peak::{Peak, Search},
     process::{Placed, Process},
@@ -242,7 +242,8 @@ impl LogBelief {
         (self.main().log_z - self.log_z).exp()
     }
 
-    /// `Σₛₜ aₛ Cov[f(xₛ), f(xₜ)] bₜ` for all pairs of columns, the integrand linearised: `Cov ≈ e^{mₛ + mₜ} cₛₜ`. Cost: `q²` kernel values
+    /// `Σₛₜ aₛ Cov[f(xₛ), f(xₜ)] bₜ` for all pairs of columns, the integrand linearised: `Cov ≈ e^{mₛ + mₜ} cₛₜ`, times
+    /// the factor by which the process's part of the bar is larger than the process alone says. Cost: `q²` kernel values
     /// and `n²q`.
     pub(crate) fn covariance_sums(&self, x: &Points, columns: &Matrix) -> Result<Matrix> {
         let latent: Vec<Vec<f64>> = x.rows().map(|x| self.main().view.leave(x)).collect();
@@ -260,7 +261,9 @@ impl LogBelief {
             let part = peak.process.covariance_sums(&points, &scaled);
             sums = Matrix::from_fn(sums.rows(), sums.cols(), |i, j| sums.get(i, j) + part.get(i, j));
         }
-        Ok(sums)
+        // As sure of them as of log Z.
+        let wider = (self.process_sd() / self.model_sd().max(f64::MIN_POSITIVE)).powi(2);
+        Ok(Matrix::from_fn(sums.rows(), sums.cols(), |i, j| wider * sums.get(i, j)))
     }
 
     /// What was predicted at latent points, as log-likelihoods, beside those that were found.

@@ -15,13 +15,15 @@ author = copyright = "the batchquad authors"
 html_title = "batchquad"
 html_show_copyright = html_show_sphinx = html_copy_source = False
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "run"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "formulas", "run"]
 exclude_patterns = ["_*"]
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["batchquad.css"]
 
-myst_enable_extensions = ["deflist"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+#: By `formulas`.
+html_math_renderer = "mathml"
 #: The table of contents of MATH.md links to headings.
 myst_heading_anchors = 3
 

@@ -1,7 +1,8 @@
 """The directive ``run``: Python that is executed while the page is built, shown with what it prints and draws.
 
 All blocks of a page share their names, in a working directory of their own. A block that raises is an error of the build, so the pages
-cannot say what the package does not do. With ``:hidden:`` a block is executed and not shown.
+cannot say what the package does not do. With ``:hidden:`` a block is executed and not shown. ``:files:`` names files, relative to the folder
+of the documentation, that lie in the working directory from then on.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import contextlib
 import io
 import os
 import pathlib
+import shutil
 import tempfile
 import traceback
 from typing import Any, ClassVar
@@ -32,7 +34,7 @@ class Run(SphinxDirective):
     """One block."""
 
     has_content = True
-    option_spec: ClassVar = {"hidden": directives.flag}
+    option_spec: ClassVar = {"hidden": directives.flag, "files": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
         import matplotlib.pyplot as plt
@@ -41,6 +43,10 @@ class Run(SphinxDirective):
         if page not in _pages:
             _pages[page] = {"__name__": "__main__"}, tempfile.TemporaryDirectory()
         names, folder = _pages[page]
+        for file in self.options.get("files", "").split():
+            path = pathlib.Path(self.env.srcdir) / file
+            self.env.note_dependency(str(path))
+            shutil.copy(path, folder.name)
         code = "\n".join(self.content)
         printed, before = io.StringIO(), os.getcwd()
         os.chdir(folder.name)

@@ -1,11 +1,16 @@
 """How the documentation is built; nothing in it needs the network, neither when it is built nor when it is read."""
 
+import ast
+import logging
 import pathlib
 import sys
 
 from sphinx.ext.napoleon import Config, GoogleDocstring
 
 import batchquad
+
+# A package of the theme configures logging; what the runs on the pages say is not for the terminal.
+logging.getLogger("batchquad").propagate = False
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "_ext"))
 
@@ -31,7 +36,9 @@ myst_heading_anchors = 3
 highlight_language = "none"
 default_role = "py:obj"
 python_maximum_signature_line_length = 90
-autodoc_typehints = "none"
+autodoc_typehints = "signature"
+#: Names for types that would fill a page.
+autodoc_type_aliases = {name: name for name in ("ExecutorLike", "LogLikelihood", "PriorLike", "ProgressLike", "StartLike")}
 autodoc_member_order = "bysource"
 
 
@@ -41,5 +48,26 @@ def arguments(app, what, name, obj, options, lines):
         lines[:] = GoogleDocstring(lines, Config(napoleon_use_rtype=False), app, what, name, obj, options).lines()
 
 
+def _stubs():
+    """Signatures of the native classes, by name, from their stub."""
+    tree = ast.parse((pathlib.Path(batchquad.__file__).parent / "_batchquad.pyi").read_text())
+    found = {}
+    for kind in (node for node in tree.body if isinstance(node, ast.ClassDef)):
+        for function in (node for node in kind.body if isinstance(node, ast.FunctionDef)):
+            function.args.args = [one for one in function.args.args if one.arg not in ("self", "cls")]
+            returns = ast.unparse(function.returns).replace("_Array", "NDArray[float64]") if function.returns else None
+            found[f"{kind.name}.{function.name}"] = f"({ast.unparse(function.args)})".replace("_Array", "NDArray[float64]"), returns
+    return found
+
+
+STUBS = _stubs()
+
+
+def native(app, what, name, obj, options, signature, returns):
+    """Native code has no annotations; its stub has."""
+    return STUBS.get(name.removeprefix("batchquad.").removeprefix("_batchquad.")) if what == "method" else None
+
+
 def setup(app):
+    app.connect("autodoc-process-signature", native)
     app.connect("autodoc-process-docstring", arguments)

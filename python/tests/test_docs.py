@@ -24,7 +24,7 @@ GALLERY = [f"gallery/{name}" for name in ("o-rings", "nile", "influenza", "hubbl
 def site(tmp_path_factory):
     out = tmp_path_factory.mktemp("site")
     done = subprocess.run(
-        [DOCS / "build", out], env={**os.environ, "PYTHON": sys.executable}, capture_output=True, text=True, timeout=600
+        [DOCS / "build", out], env={**os.environ, "PYTHON": sys.executable}, capture_output=True, text=True, timeout=3000
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return out

@@ -3,6 +3,7 @@
 import ast
 import logging
 import pathlib
+import re
 import sys
 
 from sphinx.ext.napoleon import Config, GoogleDocstring
@@ -64,8 +65,10 @@ STUBS = _stubs()
 
 
 def native(app, what, name, obj, options, signature, returns):
-    """Native code has no annotations; its stub has."""
-    return STUBS.get(name.removeprefix("batchquad.").removeprefix("_batchquad.")) if what == "method" else None
+    """Native code has no annotations; its stub has. Where a union has an alias in it, Python shows the alias as a reference."""
+    if what == "method" and (found := STUBS.get(name.removeprefix("batchquad.").removeprefix("_batchquad."))):
+        return found
+    return re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", signature or ""), returns
 
 
 def setup(app):

@@ -7,7 +7,9 @@ def prior_transform(cube):
     return mean + sd * ndtri(cube)
 
 
-sampler = dynesty.NestedSampler(log_likelihood, prior_transform, ndim=2)
+sampler = dynesty.NestedSampler(
+    log_likelihood, prior_transform, ndim=2
+)
 sampler.run_nested(print_progress=False)
 found = sampler.results
 

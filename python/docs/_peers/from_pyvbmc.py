@@ -6,12 +6,20 @@ from pyvbmc import VBMC
 
 def log_joint(theta):
     theta = np.ravel(theta)
-    return log_likelihood(theta) + scipy.stats.norm(mean, sd).logpdf(theta).sum()
+    prior = scipy.stats.norm(mean, sd)
+    return log_likelihood(theta) + prior.logpdf(theta).sum()
 
 
 start = mean[None, :]
 anywhere = np.full((1, 2), np.inf)
-vbmc = VBMC(log_joint, start, -anywhere, anywhere, start - sd, start + sd)
+vbmc = VBMC(
+    log_joint,
+    start,
+    -anywhere,
+    anywhere,
+    start - sd,
+    start + sd,
+)
 posterior, found = vbmc.optimize()
 
 print(found["elbo"], found["elbo_sd"])

@@ -8,8 +8,12 @@ def prior_transform(cube):
 
 
 names = ["height", "log_rate"]
-sampler = ultranest.ReactiveNestedSampler(names, log_likelihood, prior_transform)
-found = sampler.run(show_status=False, viz_callback=False)
+sampler = ultranest.ReactiveNestedSampler(
+    names, log_likelihood, prior_transform
+)
+found = sampler.run(
+    show_status=False, viz_callback=False
+)
 
 print(found["logz"], found["logzerr"])
 print(found["samples"].mean(axis=0))

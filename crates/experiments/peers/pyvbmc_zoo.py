@@ -93,22 +93,14 @@ class Coordinates:
         return np.array([[m.ppf(random.uniform(0.05, 0.95)) for m in self.marginals]])
 
 
-def main():
-    table = problems()
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("problem", choices=sorted(table))
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--evaluations", type=int, help="the budget; PyVBMC's own, 50 (d + 2), by default")
-    parser.add_argument("--noise", type=float, default=0.0, help="the standard deviation of noise on the log-likelihood")
-    options = parser.parse_args()
-
-    # After the arguments: it takes seconds to load.
+def run(problem, seed, evaluations=None, noise=0.0):
+    """PyVBMC on a problem: evaluations, bound and its standard deviation, whether it calls that converged, and seconds."""
+    # Here, because it takes seconds to load.
     import pyvbmc
 
     logging.disable(logging.WARNING)
-    problem = table[options.problem]()
     coordinates = Coordinates(problem.prior)
-    random = np.random.default_rng(options.seed)
+    random = np.random.default_rng(seed)
     within = 0.0
 
     def log_joint(x):
@@ -118,28 +110,43 @@ def main():
         value = float(problem.log_likelihood(coordinates.to_theta(x)[None, :])[0]) + coordinates.log_prior(x)
         within += time.process_time() - begin
         value = max(value, FLOOR)
-        return (value + options.noise * random.standard_normal(), options.noise) if options.noise else value
+        return (value + noise * random.standard_normal(), noise) if noise else value
 
-    settings = {"display": "off", "show_tips": False, "specify_target_noise": options.noise > 0}
-    if options.evaluations:
-        settings["max_fun_evals"] = options.evaluations
+    settings = {"display": "off", "show_tips": False, "specify_target_noise": noise > 0}
+    if evaluations:
+        settings["max_fun_evals"] = evaluations
     begin = time.process_time()
     vbmc = pyvbmc.VBMC(
-        log_joint, coordinates.draw(random), coordinates.low, coordinates.high, *coordinates.plausible, settings, seed=options.seed
+        log_joint, coordinates.draw(random), coordinates.low, coordinates.high, *coordinates.plausible, settings, seed=seed
     )
     _, results = vbmc.optimize()
     total = time.process_time() - begin
+    return {
+        "evaluations": int(results["func_count"]),
+        "elbo": float(results["elbo"]),
+        "elbo_sd": float(results["elbo_sd"]),
+        "converged": bool(results["success_flag"]),
+        "seconds": total - within,
+        "seconds_in_likelihood": within,
+    }
+
+
+def main():
+    table = problems()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("problem", choices=sorted(table))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--evaluations", type=int, help="the budget; PyVBMC's own, 50 (d + 2), by default")
+    parser.add_argument("--noise", type=float, default=0.0, help="the standard deviation of noise on the log-likelihood")
+    options = parser.parse_args()
+
+    result = run(table[options.problem](), options.seed, options.evaluations, options.noise)
     line = {
         "problem": options.problem,
         "seed": options.seed,
         "noise": options.noise,
-        "evaluations": int(results["func_count"]),
-        "elbo": float(results["elbo"]),
-        "elbo_sd": float(results["elbo_sd"]),
-        "error": float(results["elbo"]) - truth(options.problem),
-        "converged": bool(results["success_flag"]),
-        "seconds": total - within,
-        "seconds_in_likelihood": within,
+        **result,
+        "error": result["elbo"] - truth(options.problem),
         "pyvbmc": importlib.metadata.version("pyvbmc"),
     }
     print(json.dumps(line))

@@ -1,7 +1,9 @@
 """The directive ``run``: Python that is executed while the page is built, shown with what it prints and draws.
 
 All blocks of a page share their names, in a working directory of their own. A block that raises is an error of the build, so the pages
-cannot say what the package does not do. With ``:hidden:`` a block is executed and not shown.
+cannot say what the package does not do. With ``:hidden:`` a block is executed and not shown, with ``:outcome:`` only
+what it prints and draws is. ``:files:`` names files, relative to the folder
+of the documentation, that lie in the working directory and can be imported from then on. ``:caption:`` stands above the block.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ import contextlib
 import io
 import os
 import pathlib
+import shutil
+import sys
 import tempfile
 import traceback
 from typing import Any, ClassVar
@@ -18,6 +22,7 @@ import matplotlib
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
+from sphinx.directives.code import container_wrapper
 from sphinx.util.docutils import SphinxDirective
 
 matplotlib.use("Agg")
@@ -32,7 +37,12 @@ class Run(SphinxDirective):
     """One block."""
 
     has_content = True
-    option_spec: ClassVar = {"hidden": directives.flag}
+    option_spec: ClassVar = {
+        "hidden": directives.flag,
+        "outcome": directives.flag,
+        "files": directives.unchanged_required,
+        "caption": directives.unchanged_required,
+    }
 
     def run(self) -> list[nodes.Node]:
         import matplotlib.pyplot as plt
@@ -41,21 +51,30 @@ class Run(SphinxDirective):
         if page not in _pages:
             _pages[page] = {"__name__": "__main__"}, tempfile.TemporaryDirectory()
         names, folder = _pages[page]
+        for file in self.options.get("files", "").split():
+            path = pathlib.Path(self.env.srcdir) / file
+            self.env.note_dependency(str(path))
+            shutil.copy(path, folder.name)
         code = "\n".join(self.content)
         printed, before = io.StringIO(), os.getcwd()
         os.chdir(folder.name)
+        sys.path.insert(0, folder.name)
         try:
             with contextlib.redirect_stdout(printed):
                 exec(compile(code, f"{page}, line {self.lineno}", "exec"), names)
         except Exception:
             raise self.error(f"a block of this page failed:\n{traceback.format_exc()}") from None
         finally:
+            sys.path.remove(folder.name)
             os.chdir(before)
         pictures = [self._picture(plt.figure(number)) for number in plt.get_fignums()]
         plt.close("all")
         if "hidden" in self.options:
             return []
-        shown: list[nodes.Node] = [nodes.literal_block(code, code, language="python")]
+        block = nodes.literal_block(code, code, language="python")
+        shown: list[nodes.Node] = []
+        if "outcome" not in self.options:
+            shown.append(container_wrapper(self, block, self.options["caption"]) if "caption" in self.options else block)
         if printed.getvalue():
             text = printed.getvalue().rstrip("\n")
             shown.append(nodes.literal_block(text, text, language="none", classes=["printed"]))

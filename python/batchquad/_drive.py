@@ -105,7 +105,8 @@ class Driver:
     def _try_again(self, id: int, theta: np.ndarray) -> None:
         """Starts a job that was pending when the process was killed; that is on record before it can happen again."""
         attempt = self._session.attempts(id) + 1
-        message = f"the process was killed {attempt} times while this was pending"
+        times = "once" if attempt == 1 else f"{attempt} times"
+        message = f"the process was killed {times} while this was pending"
         if attempt > self._retries + 1:
             self._session.fail(id, "lost-worker", message, attempt)
         else:

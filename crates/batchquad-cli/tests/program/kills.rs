@@ -123,10 +123,11 @@ fn a_point_that_kills_the_driver_is_tried_last_then_alone_and_given_up_and_no_ot
         journal.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["event"].clone()).collect();
     let of = |kind: &str, id: u64| events.iter().filter(|e| e["kind"] == kind && e["id"] == id).count();
     assert_eq!((of("retried", 2), of("told", 2)), (2, 1));
-    let failed: Vec<&Value> = events.iter().filter(|e| e["kind"] == "told" && !e["failed"].is_null()).collect();
+    let failed: Vec<&Value> =
+        events.iter().filter(|e| e["kind"] == "told" && !e["outcome"]["failed"].is_null()).collect();
     assert_eq!(failed.len(), 1, "{failed:?}");
     assert_eq!((&failed[0]["id"], &failed[0]["attempt"]), (&2.into(), &3.into()));
-    assert_eq!(failed[0]["failed"]["kind"], "lost-worker");
+    assert_eq!(failed[0]["outcome"]["failed"]["kind"], "lost-worker");
     let table = place.run(&["export", STORE], 0).stdout;
     assert_eq!(table.lines().filter(|line| line.contains(",failed,")).count(), 1, "{table}");
     assert!(table.contains("the driver was killed 3 times while this was pending"), "{table}");

@@ -147,7 +147,8 @@ impl<'a> Run<'a> {
                 break;
             }
             self.suspects.pop_front();
-            let message = format!("the driver was killed {killed} times while this was pending");
+            let times = if killed == 1 { "once".to_owned() } else { format!("{killed} times") };
+            let message = format!("the driver was killed {times} while this was pending");
             if killed > retries.saturating_add(1) {
                 let outcome = Outcome::Failed { kind: FailureKind::LostWorker, message };
                 let told = Told { attempt: killed, ..Told::new(id, outcome.clone()) };

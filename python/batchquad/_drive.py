@@ -39,6 +39,8 @@ class Driver:
         self._waits_for_all = json.loads(session.settings)["schedule"] == "batch"
         self._first: dict[int, int] = {}
         self._ending: tuple[str, str] | None = None
+        #: Whether what is in flight is to have nobody beside it.
+        self._alone = False
 
     def run(self) -> tuple[str, str]:
         """Runs to the end; says how it ended and why. What is interrupted stays pending."""
@@ -56,10 +58,11 @@ class Driver:
                     id, theta = resumed.popleft()
                     self._start(id, theta, self._session.attempts(id) + 1)
             while True:
-                while resumed and self._evaluator.in_flight < self._evaluator.workers:
+                while resumed and self._evaluator.in_flight < self._room(resumed[0][0]):
                     self._try_again(*resumed.popleft())
                 in_flight = self._evaluator.in_flight
-                if self._ending is None and not resumed and not (in_flight and self._waits_for_all):
+                self._alone &= in_flight > 0
+                if self._ending is None and not resumed and not self._alone and not (in_flight and self._waits_for_all):
                     jobs, self._ending = self._session.step(self._evaluator.workers, in_flight, time.monotonic() - began)
                     self._log_step(jobs)
                     for id, theta, _ in jobs:
@@ -95,15 +98,21 @@ class Driver:
             known = "unknown yet" if belief is None else plus_minus(*belief)
             _LOG.info("%d of %d evaluations, log Z %s; %d more points chosen", done, most, known, len(jobs))
 
+    def _room(self, id: int) -> int:
+        """How many jobs may be in flight with this one, which was pending when the process was killed: the last time it has nobody beside it."""
+        return self._evaluator.workers if self._session.attempts(id) < self._retries else 1
+
     def _try_again(self, id: int, theta: np.ndarray) -> None:
         """Starts a job that was pending when the process was killed; that is on record before it can happen again."""
         attempt = self._session.attempts(id) + 1
-        message = f"the process was killed {attempt} times while this was pending"
+        times = "once" if attempt == 1 else f"{attempt} times"
+        message = f"the process was killed {times} while this was pending"
         if attempt > self._retries + 1:
             self._session.fail(id, "lost-worker", message, attempt)
         else:
             self._session.retry(id, attempt, "lost-worker", message)
             self._start(id, theta, attempt + 1)
+            self._alone = attempt > self._retries
 
     def _start(self, id: int, theta: np.ndarray, attempt: int) -> None:
         self._first.setdefault(id, attempt)

@@ -25,9 +25,13 @@ impl Signals {
     ///
     /// The first signal breaks off what is being computed and is left for the main loop to find, which has a second for that:
     /// a step that takes longer is not waited for, and `farewell` is said in the loop's place. The second signal ends all
-    /// children and, shortly after, this process.
+    /// children and, shortly after, this process. Before it ends in one of these ways it will `resign`.
     #[cfg(unix)]
-    pub fn listen(interrupt: Interrupt, farewell: impl Fn() + Send + 'static) -> Result<Self> {
+    pub fn listen(
+        interrupt: Interrupt,
+        resign: impl Fn() + Send + Sync + 'static,
+        farewell: impl Fn() + Send + 'static,
+    ) -> Result<Self> {
         use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU};
         use std::time::Duration;
 
@@ -46,12 +50,15 @@ impl Signals {
         let heard = Self::default();
         let mut signals = signal_hook::iterator::Signals::new(heeded)?;
         let (listener, mut farewell) = (heard.clone(), Some(farewell));
-        let leave = || std::process::exit(crate::exit::Exit::Interrupted as i32);
+        let leave = Arc::new(move || {
+            resign();
+            std::process::exit(crate::exit::Exit::Interrupted as i32);
+        });
         let listen = move || {
             for _ in signals.forever() {
                 let first = listener.0.count.fetch_add(1, Ordering::SeqCst) == 0;
                 listener.0.computing.raise();
-                let (heard, interrupt) = (listener.clone(), interrupt.clone());
+                let (heard, interrupt, leave) = (listener.clone(), interrupt.clone(), Arc::clone(&leave));
                 if let Some(farewell) = farewell.take_if(|_| first) {
                     let _ = std::thread::Builder::new().name("patience".into()).spawn(move || {
                         std::thread::sleep(PATIENCE);
@@ -79,7 +86,11 @@ impl Signals {
 
     /// Elsewhere the system's own way of ending a program holds.
     #[cfg(not(unix))]
-    pub fn listen(_interrupt: Interrupt, _farewell: impl Fn() + Send + 'static) -> Result<Self> {
+    pub fn listen(
+        _interrupt: Interrupt,
+        _resign: impl Fn() + Send + Sync + 'static,
+        _farewell: impl Fn() + Send + 'static,
+    ) -> Result<Self> {
         Ok(Self::default())
     }
 

@@ -128,7 +128,7 @@ impl Seen<'_> {
 
     /// Answers a second, from the newest ones of the present writer.
     fn rate(&self) -> Option<f64> {
-        let told = self.replay.records.iter().filter(|r| matches!(r.event, Event::Told(_)));
+        let told = self.replay.records.iter().filter(|r| matches!(r.event, Event::Told(_) | Event::Replaced(_)));
         let times: Vec<u64> = told.rev().take(RECENT + 1).map(|r| r.at).collect();
         let (newest, oldest) = (times.first()?, times.last()?);
         let seconds = newest.checked_sub(*oldest)? as f64 / 1000.0;
@@ -150,7 +150,7 @@ impl Seen<'_> {
     fn workers(&self) -> Vec<Line> {
         let mut workers: BTreeMap<(usize, String), Worker> = BTreeMap::new();
         for record in &self.replay.records {
-            let Event::Told(told) = &record.event else { continue };
+            let (Event::Told(told) | Event::Replaced(told)) = &record.event else { continue };
             let name = told.worker.as_deref().map_or_else(|| "by hand".into(), clean);
             // Shorter names first: worker 10 after worker 9.
             let worker = workers.entry((name.chars().count(), name)).or_default();
@@ -174,7 +174,7 @@ impl Seen<'_> {
         let mut lines = Vec::new();
         for record in self.replay.records.iter().rev() {
             let (id, kind, message) = match &record.event {
-                Event::Told(told) => match &told.outcome {
+                Event::Told(told) | Event::Replaced(told) => match &told.outcome {
                     Outcome::Failed { kind, message } => (told.id, kind, message),
                     Outcome::Value(_) => continue,
                 },

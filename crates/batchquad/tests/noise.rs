@@ -316,3 +316,25 @@ fn closures_may_return_an_sd_and_zero_is_zero() {
     let (outcome, sd) = evaluate([f64::NAN, 0.25]);
     assert!(matches!(outcome, Outcome::Failed { kind: FailureKind::Nan, .. }) && sd.is_none());
 }
+
+#[test]
+fn noise_that_is_no_longer_given_is_no_longer_taken() {
+    let normal = |name: &str| Parameter::Scalar { name: name.into(), prior: Distribution::normal(0.0, 1.0).unwrap() };
+    let parameters = Parameters::new(vec![normal("x"), normal("y")]).unwrap();
+    let start = vec![[("x".to_owned(), 1.0), ("y".to_owned(), 0.5)].into()];
+    let plan = |noise_sd, start| Plan {
+        prior: prior(),
+        problem: serde_json::to_value(&parameters).unwrap(),
+        settings: Settings { noise_sd, start, ..Settings::default() },
+        seed: Some(1),
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    drop(Session::create(&path, &plan(Some(0.3), start)).unwrap());
+    let (session, _) = Session::resume(&path, &plan(None, Vec::new())).unwrap();
+    assert_eq!(session.engine.settings().noise_sd, None);
+    assert_eq!(session.engine.settings().start.len(), 1, "where it began stays");
+    drop(session);
+    let (session, _) = Session::open(&path).unwrap();
+    assert_eq!(session.engine.settings().noise_sd, None, "it is on record");
+}

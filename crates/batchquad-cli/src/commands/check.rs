@@ -42,7 +42,7 @@ pub fn check(path: &Path) -> Result<Exit> {
     let id = JobId(0);
     let theta = problem.prior.to_theta(&vec![0.0; problem.prior.dim()])?;
     let mut evaluator = likelihood.evaluator(problem.prior.names(), 1).map_err(|e| within("likelihood", e).of(path))?;
-    let signals = Signals::listen(evaluator.interrupt(), || {})?;
+    let signals = Signals::listen(evaluator.interrupt(), || {}, || {})?;
     evaluator.submit(Job { id, theta: theta.clone(), seed: job_seed(problem.seed.unwrap_or(0), id) })?;
     let finished = loop {
         if signals.arrived() {

@@ -74,7 +74,7 @@ pub fn demo(args: &DemoArgs) -> Result<Exit> {
         std::thread::sleep(PRETENCE);
         log_likelihood(theta)
     })?;
-    let signals = Signals::listen(evaluator.interrupt(), || {})?;
+    let signals = Signals::listen(evaluator.interrupt(), || {}, || {})?;
     let stop = heeding(signals.computing(), || -> Result<_> {
         let mut display = Display::new(&session.engine, false);
         let mut run = Run::new(&mut session.engine, &mut evaluator, session.record.as_mut())?;

@@ -7,6 +7,7 @@ use batchquad::{
     Error,
     evaluate::Evaluator,
     interrupt::heeding,
+    journal::Holder,
     run::{Progress, Report, Run, Session, Status, Stop, aborted},
 };
 
@@ -36,8 +37,9 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
     let evaluator = problem.likelihood()?.evaluator(problem.prior.names(), workers);
     let mut evaluator = evaluator.map_err(|e| blame(e, args))?;
     let dir = args.store.clone().unwrap_or_else(|| default_store(&args.problem));
-    let (json, store) = (args.json, dir.clone());
-    let signals = Signals::listen(evaluator.interrupt(), move || say_goodbye(json, &store))?;
+    let (json, store, left) = (args.json, dir.clone(), dir.clone());
+    let signals =
+        Signals::listen(evaluator.interrupt(), move || Holder::resign(&left), move || say_goodbye(json, &store))?;
     heeding(signals.computing(), || integrate(&problem, evaluator.as_mut(), &signals, &dir, args))
 }
 

@@ -112,7 +112,7 @@ fn spans(replay: &Replay) -> Vec<Span> {
                 let start = at - asked.seconds;
                 spans.push(Span { kind: Kind::Choosing, worker: Some(CHOOSING.into()), start, end: at, tip });
             }
-            Event::Told(told) => {
+            Event::Told(told) | Event::Replaced(told) => {
                 let (kind, words) = match &told.outcome {
                     Outcome::Value(value) => (Kind::Value, noisy(*value, told.sd)),
                     Outcome::Failed { kind, .. } => (Kind::Failed, format!("failed ({kind})")),

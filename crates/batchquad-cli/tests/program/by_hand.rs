@@ -93,3 +93,20 @@ not json
     let told = place.run(&["tell", "store", "no-such-file"], 2).stderr;
     assert!(told.contains("no-such-file"), "{told}");
 }
+
+#[test]
+fn answers_that_replace_others_are_seen_by_those_who_watch() {
+    let place = Place::bump("max_evaluations = 100");
+    place.run(&["new", "problem.toml", "--store", "store"], 0);
+    place.run(&["ask", "store", "-n", "3"], 0);
+    place.run_with_input(
+        &["tell", "store"],
+        "{\"id\": 0, \"log_likelihood\": 1}\n{\"id\": 1, \"log_likelihood\": 2}\n",
+        0,
+    );
+    let replacement = "{\"id\": 1, \"failed\": \"it was the wrong model\"}\n";
+    place.run_with_input(&["tell", "store", "--replace"], replacement, 0);
+    let seen = place.run(&["watch", "store", "--once"], 0).stdout;
+    assert!(seen.contains("evaluation 1 failed") && seen.contains("it was the wrong model"), "{seen}");
+    assert!(seen.contains("3 done, 1 failed"), "{seen}");
+}

@@ -7,11 +7,11 @@ use std::time::Duration;
 use super::attempt::{Attempts, Context, Deaths, Tried};
 use super::guardian::Guardian;
 use super::per_call::PerCall;
-use super::pool::{Evaluated, Pool, Work};
+use super::pool::{Evaluated, Pool, Pooled, Work};
 use super::protocol::request;
 use super::server::Server;
 use super::spec::{CommandSpec, Mode};
-use super::{Attempt, Evaluator, Finished, Interrupt};
+use super::{Attempt, Interrupt};
 use crate::error::{Error, Result};
 use crate::types::{Job, Outcome};
 
@@ -54,41 +54,25 @@ impl CommandEvaluator {
             Mode::PerCall => Pool::new(workers, interrupt, |worker| Retrying::new(share(worker), PerCall::new)),
             Mode::Server => Pool::new(workers, interrupt, |worker| Retrying::new(share(worker), Server::new)),
         }?;
-        Ok(Self { pool, context })
+        Ok(Self { pool: pool.joined(), context })
     }
 }
 
-impl Evaluator for CommandEvaluator {
-    fn submit(&mut self, job: Job) -> Result<()> {
-        request(&self.context.names, &job)?;
-        self.pool.submit(job)
+impl Pooled for CommandEvaluator {
+    fn pool(&self) -> &Pool {
+        &self.pool
     }
 
-    fn wait(&mut self, timeout: Duration) -> Result<Option<Finished>> {
-        self.pool.wait(timeout)
+    fn pool_mut(&mut self) -> &mut Pool {
+        &mut self.pool
     }
 
-    fn workers(&self) -> usize {
-        self.pool.workers()
+    fn check(&self, job: &Job) -> Result<()> {
+        request(&self.context.names, job).map(drop)
     }
 
-    fn in_flight(&self) -> usize {
-        self.pool.in_flight()
-    }
-
-    fn interrupt(&self) -> Interrupt {
-        self.pool.interrupt()
-    }
-
-    fn shutdown(&mut self) {
-        self.pool.close();
-        self.pool.join();
-    }
-}
-
-impl Drop for CommandEvaluator {
-    fn drop(&mut self) {
-        self.shutdown();
+    fn retries(&self) -> u32 {
+        self.context.spec.retries
     }
 }
 

@@ -83,6 +83,11 @@ pub trait Evaluator {
         self.workers().saturating_sub(self.in_flight())
     }
 
+    /// How often a job is tried again whose worker was lost; also one that was pending whenever the whole program was killed.
+    fn retries(&self) -> u32 {
+        spec::defaults::retries()
+    }
+
     /// A handle by which another thread, or a signal handler, stops the work.
     ///
     /// Jobs given up have no outcome (nothing is known about them); those that had finished are still handed back.

@@ -1,4 +1,4 @@
-//! Threads that take jobs from one queue: what both evaluators share.
+//! Threads that take jobs from one queue: what all evaluators share.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 
-use super::{Attempt, Finished, text};
+use super::{Attempt, Evaluator, Finished, spec, text};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::types::{FailureKind, Job, Outcome};
@@ -35,6 +35,54 @@ pub(super) trait Work: Send {
     fn rest(&mut self) {}
 }
 
+/// An evaluator that does what its pool does.
+pub(super) trait Pooled {
+    fn pool(&self) -> &Pool;
+
+    fn pool_mut(&mut self) -> &mut Pool;
+
+    /// Refuses a job that does not fit.
+    fn check(&self, _: &Job) -> Result<()> {
+        Ok(())
+    }
+
+    /// How often a job is tried again whose worker was lost.
+    fn retries(&self) -> u32 {
+        spec::defaults::retries()
+    }
+}
+
+impl<P: Pooled> Evaluator for P {
+    fn submit(&mut self, job: Job) -> Result<()> {
+        self.check(&job)?;
+        self.pool_mut().submit(job)
+    }
+
+    fn wait(&mut self, timeout: Duration) -> Result<Option<Finished>> {
+        self.pool_mut().wait(timeout)
+    }
+
+    fn workers(&self) -> usize {
+        self.pool().workers
+    }
+
+    fn in_flight(&self) -> usize {
+        self.pool().in_flight
+    }
+
+    fn retries(&self) -> u32 {
+        Pooled::retries(self)
+    }
+
+    fn interrupt(&self) -> Interrupt {
+        self.pool().interrupt.clone()
+    }
+
+    fn shutdown(&mut self) {
+        self.pool_mut().close();
+    }
+}
+
 enum Event {
     Finished(Finished),
     /// Given up after an interrupt.
@@ -51,6 +99,8 @@ pub(super) struct Pool {
     workers: usize,
     in_flight: usize,
     interrupt: Interrupt,
+    /// Whether closing it waits for the threads: only where their work heeds the interrupt within bounded time.
+    joins: bool,
 }
 
 /// More threads than any machine serves; beyond it a typing error is the likely cause.
@@ -88,7 +138,7 @@ impl Pool {
         }
         let (queue, jobs) = unbounded();
         let (results, events) = unbounded();
-        let pool = Self { queue: Some(queue), events, threads: vec![], workers, in_flight: 0, interrupt };
+        let pool = Self { queue: Some(queue), events, threads: vec![], workers, in_flight: 0, interrupt, joins: false };
         for worker in 0..workers {
             let (work, jobs, results, interrupt) =
                 (make(worker), jobs.clone(), results.clone(), pool.interrupt.clone());
@@ -134,31 +184,27 @@ impl Pool {
         Ok(None)
     }
 
-    pub fn workers(&self) -> usize {
-        self.workers
-    }
-
-    pub fn in_flight(&self) -> usize {
-        self.in_flight
-    }
-
-    pub fn interrupt(&self) -> Interrupt {
-        self.interrupt.clone()
+    /// The same pool, which waits for its threads to end when it is closed.
+    pub fn joined(mut self) -> Self {
+        self.joins = true;
+        self
     }
 
     /// Gives up everything in flight and closes the queue, which ends the threads as soon as they come back to it.
-    pub fn close(&mut self) {
+    fn close(&mut self) {
         self.interrupt.raise_once();
         self.queue = None;
         self.in_flight = 0;
-    }
-
-    /// Waits for the threads to end; only for workers that heed the interrupt within bounded time.
-    pub fn join(&mut self) {
-        for thread in self.threads.drain(..) {
+        for thread in self.threads.drain(..).filter(|_| self.joins) {
             // Panics of the work are caught where it is called, so there is nothing to learn from the result.
             let _ = thread.join();
         }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 use std::thread::Scope;
-use std::time::Duration;
 
-use super::pool::{Evaluated, Pool, Work};
-use super::{Evaluator, Finished, Interrupt};
+use super::Interrupt;
+use super::pool::{Evaluated, Pool, Pooled, Work};
 use crate::error::Result;
 use crate::types::{Job, Outcome};
 
@@ -142,42 +141,22 @@ impl ScopedEvaluator {
     }
 }
 
-/// Both do what their pool does.
-macro_rules! evaluate_by_pool {
-    ($evaluator:ty) => {
-        impl Evaluator for $evaluator {
-            fn submit(&mut self, job: Job) -> Result<()> {
-                self.pool.submit(job)
-            }
+impl Pooled for ThreadEvaluator {
+    fn pool(&self) -> &Pool {
+        &self.pool
+    }
 
-            fn wait(&mut self, timeout: Duration) -> Result<Option<Finished>> {
-                self.pool.wait(timeout)
-            }
-
-            fn workers(&self) -> usize {
-                self.pool.workers()
-            }
-
-            fn in_flight(&self) -> usize {
-                self.pool.in_flight()
-            }
-
-            fn interrupt(&self) -> Interrupt {
-                self.pool.interrupt()
-            }
-
-            fn shutdown(&mut self) {
-                self.pool.close();
-            }
-        }
-
-        impl Drop for $evaluator {
-            fn drop(&mut self) {
-                self.shutdown();
-            }
-        }
-    };
+    fn pool_mut(&mut self) -> &mut Pool {
+        &mut self.pool
+    }
 }
 
-evaluate_by_pool!(ThreadEvaluator);
-evaluate_by_pool!(ScopedEvaluator);
+impl Pooled for ScopedEvaluator {
+    fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    fn pool_mut(&mut self) -> &mut Pool {
+        &mut self.pool
+    }
+}

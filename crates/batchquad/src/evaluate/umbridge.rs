@@ -10,11 +10,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::http::{Address, Limits, Response, Trouble, exchange};
-use super::pool::{Evaluated, Pool, Work};
+use super::pool::{Evaluated, Pool, Pooled, Work};
 use super::protocol::{RawNumber, quote_non_finite};
 use super::spec::{defaults, optional_seconds};
 use super::text::{excerpt, one_line};
-use super::{Attempt, Evaluator, Finished, Interrupt};
+use super::{Attempt, Interrupt};
 use crate::error::{Error, Result};
 use crate::types::{FailureKind, Job, Outcome};
 
@@ -110,6 +110,7 @@ impl UmbridgeSpec {
 /// done, and the run can be resumed when servers are back.
 pub struct UmbridgeEvaluator {
     pool: Pool,
+    retries: u32,
 }
 
 struct Shared {
@@ -144,42 +145,24 @@ impl UmbridgeEvaluator {
             }
         }
         let Some(sizes) = sizes else { return Err(no_server(&spec, &unreachable)) };
+        let retries = spec.retries;
         let shared = Arc::new(Shared { spec, addresses, sizes, interrupt: interrupt.clone() });
         let pool = Pool::new(workers, interrupt, |worker| Client { shared: Arc::clone(&shared), at: worker })?;
-        Ok(Self { pool })
+        Ok(Self { pool: pool.joined(), retries })
     }
 }
 
-impl Evaluator for UmbridgeEvaluator {
-    fn submit(&mut self, job: Job) -> Result<()> {
-        self.pool.submit(job)
+impl Pooled for UmbridgeEvaluator {
+    fn pool(&self) -> &Pool {
+        &self.pool
     }
 
-    fn wait(&mut self, timeout: Duration) -> Result<Option<Finished>> {
-        self.pool.wait(timeout)
+    fn pool_mut(&mut self) -> &mut Pool {
+        &mut self.pool
     }
 
-    fn workers(&self) -> usize {
-        self.pool.workers()
-    }
-
-    fn in_flight(&self) -> usize {
-        self.pool.in_flight()
-    }
-
-    fn interrupt(&self) -> Interrupt {
-        self.pool.interrupt()
-    }
-
-    fn shutdown(&mut self) {
-        self.pool.close();
-        self.pool.join();
-    }
-}
-
-impl Drop for UmbridgeEvaluator {
-    fn drop(&mut self) {
-        self.shutdown();
+    fn retries(&self) -> u32 {
+        self.retries
     }
 }
 

@@ -58,6 +58,15 @@ impl Holder {
         }
     }
 
+    /// Takes the name of this process out of the store's lock file, for an end in good order that does not come to dropping the store.
+    pub fn resign(dir: &Path) {
+        if Self::of(dir).is_some_and(|holder| holder == Self::this())
+            && let Ok(file) = files::open_own(OpenOptions::new().write(true), &dir.join(LOCK))
+        {
+            let _ = file.set_len(0);
+        }
+    }
+
     /// Whether that process exists; `None` if it runs on another machine, where we cannot look.
     #[must_use]
     pub fn is_alive(&self) -> Option<bool> {

@@ -104,6 +104,12 @@ impl Store {
         Ok((store, replay))
     }
 
+    /// Whether the writer before this one was killed.
+    #[must_use]
+    pub fn was_killed(&self) -> bool {
+        self.lock.left_by().is_some()
+    }
+
     /// Reads a store without locking or changing it, also while another process writes to it.
     ///
     /// A torn end and damage are reported in the [`Replay`], which then holds everything before them.

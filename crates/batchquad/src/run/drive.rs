@@ -1,7 +1,7 @@
 //! The loop: ask, record, evaluate, record, estimate, until a rule says stop.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     time::{Duration, Instant},
 };
 
@@ -16,7 +16,7 @@ use crate::{
         settings::{OnFailure, Schedule, Settings},
         stop::{self, Status, Stop},
     },
-    types::{JobId, Outcome},
+    types::{FailureKind, JobId, Outcome},
 };
 
 /// What one step of a run brought.
@@ -50,20 +50,34 @@ pub struct Run<'a> {
     started: Instant,
     ending: Option<Stop>,
     losses: Losses,
+    suspects: VecDeque<JobId>,
+    /// Whether the job in flight is to have nobody beside it.
+    alone: bool,
 }
 
 impl<'a> Run<'a> {
     /// Starts or resumes a run: jobs that were asked and never answered are evaluated first. A run that a failure has ended stays ended
     /// while its settings say so.
     ///
+    /// If the last driver was killed, one of those jobs may have done it. So each is tried on record, the least often tried first, its last
+    /// time alone, and given up after [`Evaluator::retries`].
+    ///
     /// # Errors
     /// When the evaluator does not take a job.
     pub fn new(engine: &'a mut Engine, evaluator: &'a mut dyn Evaluator, record: &'a mut dyn Record) -> Result<Self> {
         let ending = aborted(engine);
+        let mut suspects: Vec<(u32, JobId)> = Vec::new();
         for job in engine.ledger().pending().filter(|_| ending.is_none()) {
-            evaluator.submit(job.clone())?;
+            if record.was_killed() {
+                suspects.push((engine.ledger().entry(job.id)?.attempts, job.id));
+            } else {
+                evaluator.submit(job.clone())?;
+            }
         }
-        Ok(Self { engine, evaluator, record, started: Instant::now(), ending, losses: Losses::default() })
+        suspects.sort_unstable();
+        let suspects = suspects.into_iter().map(|(_, id)| id).collect();
+        let (started, losses) = (Instant::now(), Losses::default());
+        Ok(Self { engine, evaluator, record, started, ending, losses, suspects, alone: false })
     }
 
     /// Asks no more; what is running is still waited for.
@@ -99,7 +113,9 @@ impl<'a> Run<'a> {
     /// # Errors
     /// When an event cannot be recorded, an evaluator has broken down, or no belief can be formed. Nothing recorded is lost.
     pub fn advance(&mut self, patience: Duration) -> Result<Progress> {
-        if self.ending.is_none() {
+        self.try_suspects()?;
+        self.alone &= self.evaluator.in_flight() > 0;
+        if self.ending.is_none() && self.suspects.is_empty() && !self.alone {
             let (workers, in_flight) = (self.evaluator.workers(), self.evaluator.in_flight());
             match next_step(self.engine, workers, in_flight, self.started.elapsed().as_secs_f64()) {
                 Step::Ask(n) => return self.ask(n),
@@ -120,6 +136,35 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Hands out jobs that were pending when a driver was killed, as far as there are workers for them.
+    fn try_suspects(&mut self) -> Result<()> {
+        while let Some(id) = self.suspects.front().copied().filter(|_| self.ending.is_none()) {
+            let (retries, in_flight) = (self.evaluator.retries(), self.evaluator.in_flight());
+            let entry = self.engine.ledger().entry(id)?;
+            let (job, killed) = (entry.job.clone(), entry.attempts.saturating_add(1));
+            let alone = killed > retries;
+            if in_flight >= if alone { 1 } else { self.evaluator.workers() } {
+                break;
+            }
+            self.suspects.pop_front();
+            let times = if killed == 1 { "once".to_owned() } else { format!("{killed} times") };
+            let message = format!("the driver was killed {times} while this was pending");
+            if killed > retries.saturating_add(1) {
+                let outcome = Outcome::Failed { kind: FailureKind::LostWorker, message };
+                let told = Told { attempt: killed, ..Told::new(id, outcome.clone()) };
+                self.engine.keep(self.record, &Event::Told(told))?;
+                self.ending = self.losses.told(self.engine, id, &outcome);
+            } else {
+                // On record before it can happen again.
+                let failure = FailureKind::LostWorker;
+                self.engine.keep(self.record, &Event::Retried(Retried { id, attempt: killed, failure, message }))?;
+                self.evaluator.submit(job)?;
+                self.alone = alone;
+            }
+        }
+        Ok(())
+    }
+
     fn ask(&mut self, n: usize) -> Result<Progress> {
         let begin = Instant::now();
         let mut asked = self.engine.ask(n)?;
@@ -135,11 +180,14 @@ impl<'a> Run<'a> {
 
     fn tell(&mut self, finished: Finished) -> Result<Progress> {
         let Finished { id, outcome, sd, attempts, retried, seconds, worker, .. } = finished;
-        for Attempt { number: attempt, kind: failure, message } in retried {
+        let before = self.engine.ledger().entry(id)?.attempts;
+        for Attempt { number, kind: failure, message } in retried {
+            let attempt = before.saturating_add(number);
             self.engine.keep(self.record, &Event::Retried(Retried { id, attempt, failure, message }))?;
         }
         let worker = Some(worker.to_string());
-        let told = Told { id, outcome: outcome.clone(), sd, attempt: attempts, seconds, worker };
+        let attempt = before.saturating_add(attempts);
+        let told = Told { id, outcome: outcome.clone(), sd, attempt, seconds, worker };
         self.engine.keep(self.record, &Event::Told(told))?;
         if let Some(stop) = self.losses.told(self.engine, id, &outcome) {
             self.finish_early(stop);

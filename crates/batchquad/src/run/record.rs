@@ -14,11 +14,20 @@ pub trait Record {
     /// # Errors
     /// When that is not possible; the event then does not count.
     fn append(&mut self, event: &Event) -> Result<()>;
+
+    /// Whether whoever kept events here before was killed.
+    fn was_killed(&self) -> bool {
+        false
+    }
 }
 
 impl Record for Store {
     fn append(&mut self, event: &Event) -> Result<()> {
         Store::append(self, event)
+    }
+
+    fn was_killed(&self) -> bool {
+        Store::was_killed(self)
     }
 }
 

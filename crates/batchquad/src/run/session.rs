@@ -137,14 +137,16 @@ impl Session {
         Ok(answer.and_then(|told| self.losses.told(&self.engine, id, &told.outcome)))
     }
 
-    /// Records the settings that differ from those in force.
+    /// Records the settings that differ from those in force; one that is left open now is taken back. Points to begin with stay.
     ///
     /// # Errors
     /// [`Error::Invalid`] for settings out of range; as [`Session::keep`].
     pub fn change(&mut self, settings: &Settings) -> Result<()> {
-        let old = self.engine.settings().to_map()?;
-        let changes: Map<String, Value> =
-            settings.to_map()?.into_iter().filter(|(key, value)| old.get(key) != Some(value)).collect();
+        let (old, new) = (self.engine.settings().to_map()?, settings.to_map()?);
+        let gone =
+            old.keys().filter(|key| *key != "start" && !new.contains_key(*key)).map(|key| (key.clone(), Value::Null));
+        let mut changes: Map<String, Value> = gone.collect();
+        changes.extend(new.into_iter().filter(|(key, value)| old.get(key) != Some(value)));
         if !changes.is_empty() {
             self.keep(&Event::Settings { changes })?;
         }

@@ -6,7 +6,10 @@ use crate::{
     error::Result,
     infer::posterior::Draws,
     points::Points,
-    run::engine::{Current, Engine, MOST_NODES},
+    run::{
+        engine::{Current, Engine, MOST_NODES},
+        settings::MOST_FOR_LOG,
+    },
 };
 
 /// Draws that stand for the posterior.
@@ -22,6 +25,7 @@ const NATS: f64 = 1e-3;
 pub(super) fn all(engine: &Engine, current: &Current, forecasts: &[Forecast]) -> Result<Vec<Finding>> {
     let mut found = vec![error_bar(current)];
     found.extend(current.surrogate.log().map(arrived));
+    found.extend(current.surrogate.log().and_then(determined));
     found.extend(settled(engine, current));
     found.push(leave_one_out(&current.residuals));
     if current.estimate.log_z.is_finite() {
@@ -90,6 +94,19 @@ fn arrived(belief: &LogBelief) -> Finding {
         )
     };
     finding("arrived", near as f64, level, sentence)
+}
+
+/// Values per coefficient of the quadratic, where there are more parameters than the error bar was calibrated for.
+fn determined(belief: &LogBelief) -> Option<Finding> {
+    let (values, dim) = (belief.nodes().len(), belief.nodes().dim());
+    let coefficients = (dim + 1) * (dim + 2) / 2;
+    let value = values as f64 / coefficients as f64;
+    let sentence = format!(
+        "the error bar was calibrated for up to {MOST_FOR_LOG} parameters, these are {dim}; {values} values determine the {coefficients} \
+         coefficients of a quadratic"
+    );
+    // Measured: with 1.1 values per coefficient the bar is ten times too small, with two it holds.
+    (dim > MOST_FOR_LOG).then(|| finding("determined", value, above(-value, f64::NEG_INFINITY, -2.0), sentence))
 }
 
 /// The noise of single log-likelihoods as it was fitted.

@@ -1,4 +1,5 @@
 //! The run as a fold of its events: pure asking, resuming after every event, any order of answers, honest endings.
+#![cfg(feature = "run")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::f64::consts::TAU;

@@ -1,4 +1,5 @@
 //! The posterior that a belief implies: against brute-force grids of the same belief, and against true posteriors.
+#![cfg(feature = "run")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;

@@ -2,7 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::{error::Result, interrupt::check, numeric::log_sum::log_sum_exp, points::Points};
+use crate::{
+    error::{Error, Result},
+    interrupt::check,
+    numeric::log_sum::log_sum_exp,
+    points::Points,
+};
 
 /// Nodes closer than this, in latent coordinates, are one node.
 ///
@@ -42,7 +47,7 @@ impl Nodes {
     /// Joins what coincides: a node's likelihood is the mean of those told there. Cost: `n(d + log n)`.
     ///
     /// # Errors
-    /// [`crate::Error::Length`] and [`crate::Error::NonFinitePoint`] as [`Points::from_rows`].
+    /// [`Error::Length`] when there is not one value per node, and with [`Error::NonFinitePoint`] as [`Points::from_rows`].
     pub fn new(rows: &[Vec<f64>], log_values: &[f64]) -> Result<Self> {
         Self::noisy(rows, log_values, &vec![None; rows.len()], None)
     }
@@ -53,6 +58,11 @@ impl Nodes {
     /// # Errors
     /// As [`Nodes::new`].
     pub fn noisy(rows: &[Vec<f64>], log_values: &[f64], sds: &[Option<f64>], common: Option<f64>) -> Result<Self> {
+        for (what, found) in [("log-likelihoods", log_values.len()), ("standard deviations", sds.len())] {
+            if found != rows.len() {
+                return Err(Error::length(what, rows.len(), found));
+            }
+        }
         let mut groups: Vec<(usize, Vec<f64>)> = Vec::new();
         let mut own: Vec<Vec<Option<f64>>> = Vec::new();
         let mut places = Places::default();
@@ -106,7 +116,7 @@ impl Nodes {
     /// design, Joseph et al. 2015). Cost: `n·most·d`.
     ///
     /// # Errors
-    /// [`crate::Error::Interrupted`].
+    /// [`Error::Interrupted`].
     pub fn thinned(self, most: usize) -> Result<Self> {
         let n = self.points.len();
         if n <= most {

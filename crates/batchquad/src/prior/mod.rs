@@ -42,18 +42,20 @@ mod distribution;
 mod family;
 mod logconcave;
 mod multivariate;
+#[cfg(feature = "run")]
 mod parameters;
 mod shapes;
 mod truncated;
 
 use std::collections::HashSet;
 
+#[cfg(feature = "run")]
+pub use self::parameters::{JointPrior, Parameter, Parameters, Probes, require_name};
 pub use self::{
     cube::UnitCubeMap,
     distribution::Distribution,
     family::{Family, SHAPE_RANGE},
     multivariate::MultivariateNormal,
-    parameters::{Joint, Parameter, Parameters, Probes, require_name},
 };
 use crate::{
     error::{Error, Result},
@@ -94,7 +96,7 @@ impl Block {
     }
 }
 
-/// How one parameter hangs on the latent coordinates.
+/// How one parameter depends on the latent coordinates.
 #[derive(Debug)]
 pub(crate) enum Axis<'a> {
     /// An increasing function of the latent coordinate with the parameter's own number.
@@ -180,22 +182,6 @@ impl Prior {
             return Err(Error::length("list of parameter names", dim, names.len()));
         }
         Ok(Self { names, blocks })
-    }
-
-    /// The parameters in writing.
-    fn parameters(&self) -> Result<Vec<Parameter>> {
-        let mut names = self.names.iter();
-        let of = |block: &Block| match block {
-            Block::Scalar(prior) => {
-                Ok(Parameter::Scalar { name: names.next().cloned().unwrap_or_default(), prior: *prior })
-            }
-            Block::Normal(normal) => {
-                let names = names.by_ref().take(normal.dim()).cloned().collect();
-                Ok(Parameter::Joint { names, prior: Joint::MultivariateNormal(normal.clone()) })
-            }
-            Block::Cube { dim, map } => Parameter::unit_cube(names.by_ref().take(*dim).cloned().collect(), map.clone()),
-        };
-        self.blocks.iter().map(of).collect()
     }
 
     /// The number of parameters, at least 1.
@@ -294,7 +280,7 @@ impl Prior {
         Ok(sum)
     }
 
-    /// How parameter `k` hangs on the latent coordinates.
+    /// How parameter `k` depends on the latent coordinates.
     pub(crate) fn axis(&self, k: usize) -> Axis<'_> {
         let mut first = 0;
         for block in &self.blocks {

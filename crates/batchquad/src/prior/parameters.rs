@@ -8,7 +8,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use super::{Distribution, MultivariateNormal, Prior, UnitCubeMap};
+use super::{Block, Distribution, MultivariateNormal, Prior, UnitCubeMap};
 use crate::error::{Error, Result};
 
 /// The parameters of a problem with their priors: all that makes a problem this one, as it is written in stores.
@@ -45,7 +45,7 @@ pub enum Parameter {
         /// Their names, in order.
         names: Vec<String>,
         /// Their prior.
-        prior: Joint,
+        prior: JointPrior,
     },
 }
 
@@ -53,7 +53,7 @@ pub enum Parameter {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
-pub enum Joint {
+pub enum JointPrior {
     /// A normal distribution.
     MultivariateNormal(MultivariateNormal),
     /// A function of the user's, of which only a few values can be written down. Who continues such a run brings the function again.
@@ -86,7 +86,7 @@ impl Parameters {
             seen.push(name.clone());
         }
         for parameter in &parameters {
-            if let Parameter::Joint { names, prior: Joint::MultivariateNormal(normal) } = parameter
+            if let Parameter::Joint { names, prior: JointPrior::MultivariateNormal(normal) } = parameter
                 && names.len() != normal.mean().len()
             {
                 let what = "list of names of the multivariate normal prior";
@@ -148,10 +148,28 @@ impl Parameters {
             .iter()
             .map(|parameter| match parameter {
                 Parameter::Scalar { name, prior } => (name.clone(), in_words(prior)),
-                Parameter::Joint { names, prior: Joint::UnitCube(_) } => (names.join(", "), "a function".into()),
+                Parameter::Joint { names, prior: JointPrior::UnitCube(_) } => (names.join(", "), "a function".into()),
                 Parameter::Joint { names, prior } => (names.join(", "), in_words(prior)),
             })
             .collect()
+    }
+}
+
+impl Prior {
+    /// The parameters in writing.
+    fn parameters(&self) -> Result<Vec<Parameter>> {
+        let mut names = self.names.iter();
+        let of = |block: &Block| match block {
+            Block::Scalar(prior) => {
+                Ok(Parameter::Scalar { name: names.next().cloned().unwrap_or_default(), prior: *prior })
+            }
+            Block::Normal(normal) => {
+                let names = names.by_ref().take(normal.dim()).cloned().collect();
+                Ok(Parameter::Joint { names, prior: JointPrior::MultivariateNormal(normal.clone()) })
+            }
+            Block::Cube { dim, map } => Parameter::unit_cube(names.by_ref().take(*dim).cloned().collect(), map.clone()),
+        };
+        self.blocks.iter().map(of).collect()
     }
 }
 
@@ -169,7 +187,7 @@ impl Parameter {
             Ok(prior.to_theta(&u)?.iter().map(|v| format!("{v:.8e}")).collect())
         };
         let probes = LATENT.iter().map(probe).collect::<Result<_>>()?;
-        Ok(Self::Joint { names, prior: Joint::UnitCube(Probes { probes }) })
+        Ok(Self::Joint { names, prior: JointPrior::UnitCube(Probes { probes }) })
     }
 
     /// Its names.
@@ -184,10 +202,10 @@ impl Parameter {
     fn prior(&self) -> Result<Prior> {
         match self {
             Self::Scalar { name, prior } => Prior::independent([(name.clone(), *prior)]),
-            Self::Joint { names, prior: Joint::MultivariateNormal(normal) } => {
+            Self::Joint { names, prior: JointPrior::MultivariateNormal(normal) } => {
                 Prior::multivariate_normal(names.clone(), normal.mean().to_vec(), normal.covariance().to_vec())
             }
-            Self::Joint { names, prior: Joint::UnitCube(_) } => Err(Error::Invalid {
+            Self::Joint { names, prior: JointPrior::UnitCube(_) } => Err(Error::Invalid {
                 what: format!("prior of {names:?}"),
                 value: "a function, which a store cannot hold".into(),
                 expected: "that function again, from the language that made the store".into(),

@@ -72,7 +72,8 @@ pub struct Selection {
     pub points: Points,
     /// How many of them are space-filling draws, because the acquisition was zero everywhere or had no point of its own to offer.
     pub fallbacks: usize,
-    /// How many times the search looked at the acquisition at a point (the constants of local penalisation not counted).
+    /// How many times the search looked at the acquisition at a point (the constants of local penalisation not counted). Zero
+    /// where no acquisition was searched.
     pub evaluations: usize,
 }
 

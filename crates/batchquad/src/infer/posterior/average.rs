@@ -29,6 +29,7 @@ pub struct Average {
 /// says. Averages are over 16 384 Sobol points.
 ///
 /// ```
+/// # #[cfg(feature = "run")] {
 /// use batchquad::{Config, Engine, Prior, integrate, infer::average, prior::Distribution};
 /// // Is the coin fair (no free parameter to speak of), or does it have a bias? Nine heads of twelve.
 /// let log_likelihood = |t: &[f64]| 9.0 * t[0].ln() + 3.0 * (1.0 - t[0]).ln();
@@ -41,6 +42,7 @@ pub struct Average {
 /// // Z is 2⁻¹² and B(10, 4) = 9! 3!/13!, and the biased coin gives 10/14.
 /// let (z0, z1) = (2.0_f64.powi(-12), 6.0 / (10.0 * 11.0 * 12.0 * 13.0));
 /// assert!((mixed.mean[0] - (z0 * 0.5 + z1 * 10.0 / 14.0) / (z0 + z1)).abs() < 3e-3);
+/// # }
 /// # Ok::<(), batchquad::Error>(())
 /// ```
 ///

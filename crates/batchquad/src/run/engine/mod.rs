@@ -21,7 +21,7 @@ use crate::{
         estimate::Estimate,
         residuals::Residual,
     },
-    choose::{log::select as select_for_log, select::select},
+    choose::batch::batch,
     error::{Error, Result},
     infer::posterior::{Posterior, mass_nearest},
     journal::{Applied, Asked, Event, Header, Ledger, Told},
@@ -205,17 +205,9 @@ impl Engine {
             (self.design(asked..asked + n)?, None, 0)
         } else {
             let current = self.current()?;
-            let (points, fallbacks) = match &*current.surrogate {
-                Belief::Warped(surrogate) => {
-                    let search = self.settings.search(self.seed(), asked as u64);
-                    let frame = surrogate.frame();
-                    let avoided = frame.enter(&self.avoided()?)?;
-                    let chosen = select(&*self.settings.rule(), surrogate, &avoided, n, search)?;
-                    (frame.leave(&chosen.points)?, chosen.fallbacks)
-                }
-                Belief::Log(belief) => (select_for_log(belief, &self.avoided()?, n, self.seed(), asked as u64)?, 0),
-            };
-            (points, Some(current.believed.clone()), fallbacks)
+            let search = self.settings.search(self.seed(), asked as u64);
+            let chosen = batch(&current.surrogate, &*self.settings.rule(), &self.avoided()?, n, search)?;
+            (chosen.points, Some(current.believed.clone()), chosen.fallbacks)
         };
         let first = self.ledger.next_id().0;
         let mut jobs = Vec::new();

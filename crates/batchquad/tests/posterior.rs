@@ -6,7 +6,7 @@ mod common;
 
 use batchquad::{
     Config, Points, Prior, Settings,
-    belief::{Gaussian, Mixture, Model, SquaredExponential, Surrogate},
+    belief::{Belief, Gaussian, Mixture, Model, SquaredExponential, Surrogate},
     infer::{Marginal, Method, Posterior},
     integrate,
     numeric::{Jitter, Purpose, Stream},
@@ -14,6 +14,13 @@ use batchquad::{
     run::SurrogateChoice,
 };
 use common::{normal_trapezoid, tensor_for_mixture};
+
+// A posterior owns what it needs, and threads can share it.
+const _: () = {
+    const fn shared<T: Send + Sync + 'static>() {}
+    shared::<Posterior>();
+    shared::<Belief>();
+};
 
 /// Two lumps of different size, never far below their top: `α` is a tenth of it and matters.
 fn log_value(x: &[f64]) -> f64 {

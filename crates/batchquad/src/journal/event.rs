@@ -122,7 +122,7 @@ impl Row {
     /// The same with the standard deviation of its noise; −∞ has none.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for one that is no finite number ≥ 0.
+    /// [`Error::Invalid`] for one that is not a finite number ≥ 0.
     pub fn with_sd(self, sd: f64) -> Result<Self> {
         require_sd("sd", sd)?;
         Ok(Self { sd: Some(sd).filter(|_| self.log_likelihood.get().is_finite()), ..self })

@@ -131,8 +131,8 @@ impl Entry {
         }
     }
 
-    /// Puts an answer in the place of the one that counts and of its replicates. What it was told before and contradicts it no more is no
-    /// conflict.
+    /// Puts an answer in the place of the one that counts and of its replicates. Earlier answers that agree with it are no
+    /// longer conflicts.
     fn replace(&mut self, told: &Told) {
         let before = self.answer.replace(told.clone()).into_iter().chain(self.replicates.drain(..));
         self.replaced.extend(before.filter(|old| !says_the_same(old, told)));
@@ -257,7 +257,7 @@ impl Ledger {
                     // The very same number with another standard deviation is no second measurement.
                     if same != row.sd {
                         let word = |sd: Option<f64>| sd.map_or_else(|| "none".into(), |sd| sd.to_string());
-                        let expected = format!("{}, which the same value has that came before", word(same));
+                        let expected = format!("{}, as when the same value was imported before", word(same));
                         return Err(Error::Invalid {
                             what: format!("sd of imported point {i}"),
                             value: word(row.sd),

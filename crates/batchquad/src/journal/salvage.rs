@@ -36,7 +36,7 @@ pub struct Inspection {
     pub holder: Option<Holder>,
     /// The torn ends that were kept aside.
     pub torn: Vec<PathBuf>,
-    /// The store's files that others than the owner may read or write.
+    /// The store's files that people other than the owner may read or write.
     pub exposed: Vec<PathBuf>,
     /// For a damaged store: what [`salvage`] would save.
     pub salvage: Option<Result<Salvage>>,
@@ -162,17 +162,17 @@ fn rescue(dir: &Path, bytes: &[u8]) -> Result<Rescued> {
 struct Line {
     number: u64,
     mended: bool,
-    record: Result<Found, String>,
+    record: Result<Kept, String>,
 }
 
-struct Found {
+struct Kept {
     link: Link,
     prev: u32,
     at: u64,
     event: String,
 }
 
-impl From<RawRecord<'_>> for Found {
+impl From<RawRecord<'_>> for Kept {
     fn from(raw: RawRecord<'_>) -> Self {
         Self { link: raw.link, prev: raw.prev, at: raw.at, event: raw.event.into() }
     }
@@ -186,7 +186,7 @@ struct Chain {
 }
 
 impl Chain {
-    fn admit<'a>(&mut self, line: &'a Line, next: Option<&Line>) -> Result<&'a Found, Unreadable> {
+    fn admit<'a>(&mut self, line: &'a Line, next: Option<&Line>) -> Result<&'a Kept, Unreadable> {
         let found = line.record.as_ref().map_err(|reason| {
             self.broken = true;
             malformed(reason)
@@ -216,7 +216,7 @@ fn lines_of(bytes: &[u8]) -> Vec<Line> {
         let mended = if verifies(run[0]) { None } else { mend(&run.concat()) };
         let texts = mended.as_ref().map(|bytes| bytes.split_inclusive(|&b| b == b'\n').collect());
         for text in texts.as_ref().unwrap_or(&run.to_vec()) {
-            let record = decode(trim(text)).or_else(|reason| find(trim(text)).ok_or(reason)).map(Found::from);
+            let record = decode(trim(text)).or_else(|reason| find(trim(text)).ok_or(reason)).map(Kept::from);
             lines.push(Line { number: lines.len() as u64 + 1, mended: mended.is_some(), record });
         }
     }

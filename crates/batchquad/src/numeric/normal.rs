@@ -6,7 +6,7 @@
 use std::f64::consts::{FRAC_2_PI, LN_2, SQRT_2};
 
 /// `½ log 2π`.
-pub const HALF_LN_2PI: f64 = 0.918_938_533_204_672_8;
+pub(crate) const HALF_LN_2PI: f64 = 0.918_938_533_204_672_8;
 
 /// Below this the Mills ratio by continued fraction takes over from `erfc`.
 const FAR_TAIL: f64 = -8.0;

@@ -55,7 +55,7 @@ pub struct Ascent {
     pub max_evaluations: usize,
     /// A start has converged when no free component of the gradient exceeds this.
     pub gradient_tolerance: f64,
-    /// … or when a step raises the objective by less than this.
+    /// Stop when a step raises the objective by less than this.
     pub value_tolerance: f64,
     /// Longest step in the Euclidean norm.
     pub max_step: f64,

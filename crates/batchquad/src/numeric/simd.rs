@@ -111,14 +111,14 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     Arch::new().dispatch(Dot(a, b))
 }
 
-struct Moments<'a> {
+struct TwoMoments<'a> {
     factor: &'a [f64],
     weights: [&'a [f64]; 2],
     values: &'a [f64],
     origin: f64,
 }
 
-impl WithSimd for Moments<'_> {
+impl WithSimd for TwoMoments<'_> {
     type Output = [f64; 2];
 
     #[inline(always)]
@@ -153,7 +153,7 @@ impl WithSimd for Moments<'_> {
 
 /// `Σ aᵢ fᵢ (vᵢ − o)` for two weights `a` at once. All slices are as long as the values `v`.
 pub(crate) fn moments(factor: &[f64], weights: [&[f64]; 2], values: &[f64], origin: f64) -> [f64; 2] {
-    Arch::new().dispatch(Moments { factor, weights, values, origin })
+    Arch::new().dispatch(TwoMoments { factor, weights, values, origin })
 }
 
 #[cfg(test)]

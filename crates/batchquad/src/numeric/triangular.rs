@@ -42,7 +42,7 @@ impl System {
 
 /// Overwrites the columns `B`, each of length `n`, with the solution.
 ///
-/// `L` is `n × n`, its columns `stride` apart, its upper triangle not read. Cost: `n²` a column.
+/// `L` is `n × n`, its columns `stride` apart, its upper triangle not read. Cost: `n²` per column.
 pub(crate) fn solve_many(system: System, n: usize, l: &[f64], stride: usize, b: &mut [f64]) {
     if n > 0 {
         Arch::new().dispatch(SolveMany { system, n, l, stride, b });

@@ -9,7 +9,7 @@ use crate::{
 
 /// A normal distribution in `d` dimensions with full covariance.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(try_from = "Moments", into = "Moments")]
+#[serde(try_from = "Written", into = "Written")]
 pub struct MultivariateNormal {
     covariance: Vec<Vec<f64>>,
     gaussian: Gaussian,
@@ -24,20 +24,20 @@ impl PartialEq for MultivariateNormal {
 /// The written form.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Moments {
+struct Written {
     mean: Vec<f64>,
     covariance: Vec<Vec<f64>>,
 }
 
-impl TryFrom<Moments> for MultivariateNormal {
+impl TryFrom<Written> for MultivariateNormal {
     type Error = Error;
 
-    fn try_from(moments: Moments) -> Result<Self> {
-        Self::new(moments.mean, moments.covariance)
+    fn try_from(written: Written) -> Result<Self> {
+        Self::new(written.mean, written.covariance)
     }
 }
 
-impl From<MultivariateNormal> for Moments {
+impl From<MultivariateNormal> for Written {
     fn from(normal: MultivariateNormal) -> Self {
         Self { mean: normal.mean().to_vec(), covariance: normal.covariance }
     }

@@ -4,11 +4,7 @@
 //! and Graphical Statistics* 20(3). Begin with the Laplace approximations of all modes; then, again and again, find a maximum of
 //! the residual `p − q̃`, put a Gaussian there and fit all the weights anew on points drawn from the components.
 
-use super::{
-    Laplace, Search, climb, fatal, gaussian,
-    joint::{Answer, Joint},
-    nnls::nnls,
-};
+use super::{Laplace, ModeSearch, climb, fatal, gaussian, joint::LogJoint, nnls::nnls};
 use crate::{
     belief::measure::{Gaussian, Jet, Mixture},
     error::{Error, Result, require_positive},
@@ -23,7 +19,7 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Iteration {
     /// How modes are looked for; its budget is that of the whole approximation.
-    pub search: Search,
+    pub search: ModeSearch,
     /// Enough when log Z has changed by less than this in two additions running, and [`IteratedLaplace::misfit`] is below this too.
     pub change_tolerance: f64,
     /// Enough when the residual is nowhere on the support points larger than this share of the largest density.
@@ -40,7 +36,7 @@ impl Default for Iteration {
     /// The mixture stops growing at about one per cent, or at 20 components.
     fn default() -> Self {
         Self {
-            search: Search::default(),
+            search: ModeSearch::default(),
             change_tolerance: 0.01,
             residual_tolerance: 0.01,
             max_components: 20,
@@ -95,16 +91,16 @@ pub struct IteratedLaplace {
 impl IteratedLaplace {
     /// Grows a mixture from the modes that the starts lead to.
     ///
-    /// A start that leads to no mode is counted and passed over. Beside its support points a component costs about ten gradients
+    /// A start that leads to no mode is counted and passed over. Besides its support points, a component costs about ten gradients
     /// of `2d + 1` evaluations and a Hessian of `d(d + 1)`.
     ///
     /// # Errors
     /// [`Error::Length`] for no starts or starts of different dimension, [`Error::Invalid`] for options out of range,
     /// [`Error::NoFiniteValue`] when every start has density zero, [`Error::NonFiniteValue`] for NaN and +∞, and the first
     /// failure of [`Laplace::search`] when no start leads to a mode or the budget ends before there is any fit.
-    pub fn new(starts: &[Vec<f64>], options: Iteration, mut log_joint: impl FnMut(&[f64]) -> f64) -> Result<Self> {
+    pub fn new(starts: &[Vec<f64>], options: Iteration, log_joint: impl FnMut(&[f64]) -> f64) -> Result<Self> {
         let dim = check(starts, options)?;
-        let mut joint = Joint::new(|x| Answer { value: log_joint(x), gradient: None }, options.search.max_evaluations);
+        let mut joint = LogJoint::new(log_joint, options.search.max_evaluations);
         let (modes, failed_starts) = find_modes(&mut joint, starts, options.search)?;
         let size = options.support.unwrap_or_else(|| (50.0 * (dim as f64).powf(1.25)).ceil() as usize);
         let mut growth = Growth::new(options.seed, size);
@@ -144,7 +140,7 @@ impl IteratedLaplace {
             settled = if unrest < options.change_tolerance { settled + 1 } else { 0 };
             fit = next;
         };
-        let Fit { log_z, misfit, mixture, residual, .. } = fit;
+        let WeightFit { log_z, misfit, mixture, residual, .. } = fit;
         let evaluations = joint.evaluations;
         Ok(Self { log_z, misfit, mixture, modes, evaluations, stopped, repairs, failed_starts, residual })
     }
@@ -165,16 +161,16 @@ fn check(starts: &[Vec<f64>], options: Iteration) -> Result<usize> {
 }
 
 /// The different modes that the starts lead to, in the order of their finding, and how many starts led to none.
-fn find_modes<F: FnMut(&[f64]) -> Answer>(
-    joint: &mut Joint<F>,
+fn find_modes<F: FnMut(&[f64]) -> f64>(
+    joint: &mut LogJoint<F>,
     starts: &[Vec<f64>],
-    search: Search,
+    search: ModeSearch,
 ) -> Result<(Vec<Laplace>, usize)> {
     let mut modes: Vec<Laplace> = Vec::new();
     let (mut failure, mut failed, mut nowhere) = (None, 0, 0);
     for start in starts {
         let here = joint.at(start)?;
-        if here.value == f64::NEG_INFINITY {
+        if here == f64::NEG_INFINITY {
             nowhere += 1;
             failed += 1;
             continue;
@@ -210,12 +206,12 @@ struct Growth {
     components: Vec<Gaussian>,
     points: Vec<Vec<f64>>,
     values: Vec<f64>,
-    /// `log Nₐ(xᵢ)`, one list a component.
+    /// `log Nₐ(xᵢ)`, one list per component.
     densities: Vec<Vec<f64>>,
 }
 
 /// The weights fitted to the support points.
-struct Fit {
+struct WeightFit {
     log_z: f64,
     misfit: f64,
     mixture: Mixture,
@@ -231,14 +227,14 @@ impl Growth {
 
     /// Adds a component with its support points: normal draws in pairs `±u`, so that they have the right mean. Nothing is
     /// added when one of them cannot be evaluated.
-    fn add<F: FnMut(&[f64]) -> Answer>(&mut self, joint: &mut Joint<F>, component: Gaussian) -> Result<()> {
+    fn add<F: FnMut(&[f64]) -> f64>(&mut self, joint: &mut LogJoint<F>, component: Gaussian) -> Result<()> {
         let mut stream = Stream::new(self.seed, Purpose::Support, self.components.len() as u64);
         let (mut drawn, mut values) = (Vec::new(), Vec::new());
         let mut u = Vec::new();
         for i in 0..self.size {
             u = if i % 2 == 0 { stream.normals(component.dim()) } else { u.iter().map(|v: &f64| -v).collect() };
             let x = component.map_standard(&u);
-            values.push(joint.value(&x)?);
+            values.push(joint.at(&x)?);
             drawn.push(x);
         }
         for (known, column) in self.components.iter().zip(&mut self.densities) {
@@ -256,7 +252,7 @@ impl Growth {
     /// That is `∫ (p − q̃)²/q̂`: errors count where they are large beside the density, and not only near the highest mode.
     /// Constants lie in the span of the regressors `Nₐ/q̂`, so when no constraint binds the residuals sum to zero and
     /// `Σₐ wₐ` estimates Z without bias even where the mixture fits badly. Everything is relative to `max p/q̂`. Cost: `K²m`.
-    fn fit(&self) -> Result<Fit> {
+    fn fit(&self) -> Result<WeightFit> {
         let (k, m) = (self.components.len(), self.points.len());
         let alike: Vec<f64> = (0..m)
             .map(|i| {
@@ -290,11 +286,11 @@ impl Growth {
             .fold((0, f64::NEG_INFINITY), |best, next| if next.1 > best.1 { next } else { best });
         let kept = weights.into_iter().zip(&self.components).filter(|(w, _)| *w > 0.0);
         let mixture = Mixture::new(kept.map(|(w, g)| (w, g.clone())).collect())?;
-        Ok(Fit { log_z, misfit, mixture, residual: (largest - highest).exp(), worst })
+        Ok(WeightFit { log_z, misfit, mixture, residual: (largest - highest).exp(), worst })
     }
 
     /// A new component where the residual has a maximum, and whether its Hessian had to be mended.
-    fn propose<F: FnMut(&[f64]) -> Answer>(&self, joint: &mut Joint<F>, fit: &Fit) -> Result<(Gaussian, bool)> {
+    fn propose<F: FnMut(&[f64]) -> f64>(&self, joint: &mut LogJoint<F>, fit: &WeightFit) -> Result<(Gaussian, bool)> {
         let from = &self.points[fit.worst];
         let widths = self.conditional_widths(from)?;
         // Only the neighbourhood matters: the weights make up for a component that is off by a tenth of its width.
@@ -309,7 +305,7 @@ impl Growth {
         let x = if summit.value.is_finite() { summit.x } else { from.clone() };
         let nearest = self.nearest(&x);
         let here = joint.at(&x)?;
-        match joint.jet_with(&x, &here, &self.conditional_widths(&x)?) {
+        match joint.jet_with(&x, here, &self.conditional_widths(&x)?) {
             Ok(jet) => {
                 let hessian = residual_hessian(&jet, &fit.mixture.log_density_jet(&x), fit.log_z);
                 mend(x, &hessian, nearest)

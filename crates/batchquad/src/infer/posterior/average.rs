@@ -16,7 +16,7 @@ pub struct Average {
     pub mean: Vec<f64>,
     /// Its standard deviation: from the evidences, which decide the probabilities, and from each model's own uncertainty.
     pub sd: Vec<f64>,
-    /// The standard error because draws are finite.
+    /// The standard error from the finite number of draws.
     pub monte_carlo: Vec<f64>,
     /// How each model fares against the others.
     pub standings: Vec<Standing>,

@@ -222,7 +222,7 @@ pub(super) struct Mixture2 {
 }
 
 impl Density2 {
-    /// The density on a grid, the second coordinate running fastest. Cost: 250 exponentials a point and comb, or one a point and node.
+    /// The density on a grid, the second coordinate running fastest. Cost: 250 exponentials per point and comb, or one per point and node.
     ///
     /// # Errors
     /// For values that are not finite.

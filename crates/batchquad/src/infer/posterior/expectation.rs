@@ -13,10 +13,10 @@ use crate::{
 pub struct Expectation {
     /// `E[f]` of each function.
     pub mean: Vec<f64>,
-    /// The standard deviation of each under the belief: because the likelihood is known at the nodes only. Numerator and denominator of the ratio
+    /// The standard deviation of each under the belief, because the likelihood is known only at the nodes. Numerator and denominator of the ratio
     /// are uncertain together.
     pub sd: Vec<f64>,
-    /// The standard error of each because draws are finite; more of them make it smaller.
+    /// The standard error of each from the finite number of draws; more draws make it smaller.
     pub monte_carlo: Vec<f64>,
     /// The covariances behind `sd`, by rows.
     pub covariance: Vec<Vec<f64>>,
@@ -45,7 +45,7 @@ impl Posterior {
     ///
     /// With `r` the ratio, `δ = f − r`, the linearised variance of the ratio is that of `∫ δ ℓ dπ` over `E²`: `∬ δ(x)m(x) C(x, x') m(x')δ(x') dμdμ / E²`,
     /// a double sum over draws. Where the moments of the latent coordinates are known, `f` is regressed on polynomials of degree two in them,
-    /// and only what they do not explain is left to the draws. Cost: `n²` exponentials, `n` a node, and a call of `f` a draw.
+    /// and only what they do not explain is left to the draws. Cost: `n²` exponentials, `n` per node, and one call of `f` per draw.
     ///
     /// # Errors
     /// [`Error::Length`] when `f` gives different numbers of values or none, [`Error::Invalid`] when one is not finite; as [`Posterior::draws`].
@@ -53,7 +53,7 @@ impl Posterior {
         let draws = self.draws(n, seed)?;
         let values = evaluate(&draws, f)?;
         let weights = draws.weights();
-        let mean: Vec<f64> = (0..values.cols()).map(|k| super::frame::product(&weights, values.col(k))).collect();
+        let mean: Vec<f64> = (0..values.cols()).map(|k| super::coordinates::product(&weights, values.col(k))).collect();
         let (mean, monte_carlo) = match self.explained(&draws, &weights, &values)? {
             Some(better) => better,
             None => {
@@ -105,9 +105,9 @@ impl Posterior {
         let (mut mean, mut error) = (Vec::new(), Vec::new());
         for k in 0..values.cols() {
             let right: Vec<f64> = values.col(k).iter().zip(&roots).map(|(v, r)| v * r).collect();
-            let projected: Vec<f64> = (0..terms).map(|t| super::frame::product(design.col(t), &right)).collect();
+            let projected: Vec<f64> = (0..terms).map(|t| super::coordinates::product(design.col(t), &right)).collect();
             let coefficients = factor.solve_vec(&projected);
-            let left = rows.iter().zip(values.col(k)).map(|(b, v)| v - super::frame::product(b, &coefficients));
+            let left = rows.iter().zip(values.col(k)).map(|(b, v)| v - super::coordinates::product(b, &coefficients));
             error.push(monte_carlo_error(weights, left));
             mean.push(coefficients[0]);
         }
@@ -131,7 +131,7 @@ impl Posterior {
     }
 }
 
-/// `f(θ)` at each draw, one column a component.
+/// `f(θ)` at each draw, one column per component.
 fn evaluate(draws: &Draws, f: impl Fn(&[f64]) -> Vec<f64>) -> Result<Matrix> {
     let rows: Vec<Vec<f64>> = draws.theta().rows().map(f).collect();
     let count = rows[0].len();

@@ -47,7 +47,7 @@ impl Joint {
     /// The density on `n × n` points, over the same values as the curves of the two marginals.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for fewer than two values a side.
+    /// [`Error::Invalid`] for fewer than two values per side.
     pub fn surface(&self, n: usize) -> Result<Surface> {
         let [first, second] = [&self.first, &self.second].map(|m| m.spread(m.window().0, m.window().1, n));
         self.on(&first?, &second?)

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::{
     Method,
+    coordinates::Map,
     density::{Density1, bisect},
-    frame::Map,
 };
 use crate::{
     error::{Error, Result},

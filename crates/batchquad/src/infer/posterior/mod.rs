@@ -22,11 +22,11 @@
 mod average;
 mod closed;
 mod comb;
+mod coordinates;
 mod covariance;
 mod density;
 mod draws;
 mod expectation;
-mod frame;
 mod joint;
 mod marginal;
 mod nearest;
@@ -47,8 +47,8 @@ pub use self::{
 };
 use self::{
     closed::Closed,
+    coordinates::{Coordinates, Map},
     density::{Density1, Density2},
-    frame::{Frame, Map},
     proposal::{Sample, widened},
 };
 use crate::{
@@ -111,7 +111,7 @@ impl LatentMoments {
 pub struct Posterior {
     belief: Arc<Belief>,
     prior: Prior,
-    frame: Frame,
+    coordinates: Coordinates,
     closed: Option<Closed>,
     seed: u64,
     draws: OnceLock<Draws>,
@@ -132,7 +132,15 @@ impl Posterior {
         // A mass that underflows has no closed form, but draws may still find it.
         let closed = belief.warped().and_then(Surrogate::closed_form).and_then(|form| Closed::new(form).ok());
         let marginals = vec![OnceLock::new(); prior.dim()];
-        Ok(Self { frame: Frame::of(&belief), belief, prior, closed, seed, draws: OnceLock::new(), marginals })
+        Ok(Self {
+            coordinates: Coordinates::of(&belief),
+            belief,
+            prior,
+            closed,
+            seed,
+            draws: OnceLock::new(),
+            marginals,
+        })
     }
 
     /// How moments and the marginals of latent coordinates are found.
@@ -192,7 +200,7 @@ impl Posterior {
 
     fn make_marginal(&self, k: usize) -> Result<Marginal> {
         let name = &self.prior.names()[k];
-        let axis = self.frame.parameter(&self.prior, k);
+        let axis = self.coordinates.parameter(&self.prior, k);
         let prior = self.prior_of(k);
         if let (Some(closed), Some((quantity, map))) = (&self.closed, &axis)
             && let Ok(density) = closed.line(quantity)
@@ -214,7 +222,7 @@ impl Posterior {
         self.require_parameter(k)?;
         let (name, prior) = (&self.prior.names()[k], Some((0.0, 1.0)));
         if let Some(closed) = &self.closed
-            && let Ok(density) = closed.line(&self.frame.coordinates()[k])
+            && let Ok(density) = closed.line(&self.coordinates.coordinates()[k])
         {
             return Marginal::new(name, Method::ClosedForm, density, Map::Identity, prior);
         }
@@ -241,7 +249,7 @@ impl Posterior {
             return Err(Error::invalid("second parameter of a joint density", l, "a parameter other than the first"));
         }
         let (first, second) = (self.marginal(k)?, self.marginal(l)?);
-        let axes = (self.frame.parameter(&self.prior, k), self.frame.parameter(&self.prior, l));
+        let axes = (self.coordinates.parameter(&self.prior, k), self.coordinates.parameter(&self.prior, l));
         if let (Some(closed), (Some((a, _)), Some((b, _)))) = (&self.closed, &axes)
             && let Ok(density) = closed.plane(a, b)
         {
@@ -282,12 +290,12 @@ impl Posterior {
             Belief::Warped(surrogate) => Sample::adapted(surrogate, start, n, seed)?,
             Belief::Log(belief) => Sample::of_log(belief, n, seed)?,
         };
-        Draws::new(&sample, &self.frame, &self.prior, seed)
+        Draws::new(&sample, &self.coordinates, &self.prior, seed)
     }
 
     /// The nodes of the belief in latent coordinates.
     pub(crate) fn latent_nodes(&self) -> Result<Points> {
-        self.frame.latent(self.belief.nodes())
+        self.coordinates.latent(self.belief.nodes())
     }
 
     /// The draws behind what has no closed form.
@@ -301,7 +309,7 @@ impl Posterior {
 
     /// The values of parameter `k` over the draws, in the coordinate in which they are smoothed.
     fn drawn(&self, draws: &Draws, k: usize) -> (Vec<f64>, Map) {
-        match self.frame.parameter(&self.prior, k) {
+        match self.coordinates.parameter(&self.prior, k) {
             // In latent coordinates no mass can be smoothed across an end of the support.
             Some((_, map @ Map::Scalar(_))) => (draws.latent().rows().map(|u| u[k]).collect(), map),
             _ => (draws.theta().rows().map(|t| t[k]).collect(), Map::Identity),
@@ -312,7 +320,7 @@ impl Posterior {
     fn prior_of(&self, k: usize) -> Option<(f64, f64)> {
         match self.prior.axis(k) {
             Axis::Scalar(_) => Some((0.0, 1.0)),
-            Axis::Affine { row, shift } => Some((shift, frame::product(&row, &row).sqrt())),
+            Axis::Affine { row, shift } => Some((shift, coordinates::product(&row, &row).sqrt())),
             Axis::Coupled => None,
         }
     }
@@ -327,7 +335,7 @@ impl Posterior {
 
 /// `aᵀ S b`.
 fn bilinear(s: &Matrix, a: &[f64], b: &[f64]) -> f64 {
-    (0..b.len()).map(|j| b[j] * frame::product(s.col(j), a)).sum()
+    (0..b.len()).map(|j| b[j] * coordinates::product(s.col(j), a)).sum()
 }
 
 /// Mean and covariance of the latent coordinates under `(α + ½m²)μ`, whatever the reading of the Gaussian process: [`MATH.md` §7](crate::math).
@@ -352,7 +360,7 @@ pub(crate) fn closed_moments(belief: &Surrogate) -> Result<(Vec<f64>, Matrix)> {
 pub fn moments(belief: &Surrogate, prior: &Prior, n: usize, seed: u64) -> Result<Moments> {
     belief.nodes().require_dim("prior", prior.dim())?;
     let sample = Sample::adapted(belief, None, n, seed)?;
-    Ok(Draws::new(&sample, &Frame::of_surrogate(belief), prior, seed)?.moments())
+    Ok(Draws::new(&sample, &Coordinates::of_surrogate(belief), prior, seed)?.moments())
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::{
     comb::{BEFORE, shares},
-    frame::{Functional, product},
+    coordinates::{Functional, product},
 };
 use crate::{
     belief::{

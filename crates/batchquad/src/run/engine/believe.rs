@@ -39,7 +39,7 @@ const SETTLED: f64 = 0.1;
 
 /// Beliefs from earlier, which make a new one cheap.
 #[derive(Clone, Copy)]
-pub(super) struct Earlier<'a> {
+pub(super) struct Memories<'a> {
     /// The one that the last batch was chosen from: where the search begins.
     pub(super) last: Option<&'a Believed>,
     /// One that somebody remembers; it counts for its own values only.
@@ -66,16 +66,16 @@ pub(super) fn believe(
     settings: &Settings,
     (dim, seed): (usize, u64),
     values: &Values,
-    earlier: Earlier<'_>,
+    memories: Memories<'_>,
 ) -> Result<Current> {
     match settings.model(dim) {
-        Some(model) => warped(settings, model, dim, values, earlier),
-        None => match logarithmic(settings, seed, values, earlier) {
+        Some(model) => warped(settings, model, dim, values, memories),
+        None => match logarithmic(settings, seed, values, memories) {
             // What one belief cannot fit the other may.
             Err(Error::Numerical { .. } | Error::NotPositiveDefinite { .. })
                 if settings.surrogate == SurrogateChoice::Auto =>
             {
-                warped(settings, Model::WsabiL, dim, values, earlier)
+                warped(settings, Model::WsabiL, dim, values, memories)
             }
             found => found,
         },
@@ -86,7 +86,7 @@ fn logarithmic(
     settings: &Settings,
     seed: u64,
     values: &Values,
-    Earlier { last, recalled }: Earlier<'_>,
+    Memories { last, recalled }: Memories<'_>,
 ) -> Result<Current> {
     let nodes = values.nodes(settings)?;
     let (merged_values, values_left_out) = (nodes.merged, nodes.left_out);
@@ -126,7 +126,7 @@ fn warped(
     model: Model,
     dim: usize,
     values: &Values,
-    Earlier { last, recalled }: Earlier<'_>,
+    Memories { last, recalled }: Memories<'_>,
 ) -> Result<Current> {
     let Nodes { points, log_values, merged, contradictory, left_out, .. } = values.nodes(settings)?;
     let data = Data { settings, warp: model, dim, nodes: points, log_values };
@@ -135,7 +135,7 @@ fn warped(
         Some(known) => data.recall(known)?,
         None => data.search(last)?,
     };
-    let Found { surrogate, place, searched, at_bound } = found;
+    let Fitted { surrogate, place, searched, at_bound } = found;
     let model = surrogate.estimate()?;
     let residuals = surrogate.residuals();
     let estimate = model.widened(surrogate.jackknife(&residuals)?);
@@ -188,7 +188,7 @@ struct Data<'a> {
     log_values: Vec<f64>,
 }
 
-struct Found {
+struct Fitted {
     surrogate: Surrogate,
     place: Option<Place>,
     searched: usize,
@@ -207,25 +207,25 @@ impl Data<'_> {
     }
 
     /// The belief of before, from the same data.
-    fn recall(&self, known: &Believed) -> Result<Found> {
+    fn recall(&self, known: &Believed) -> Result<Fitted> {
         let frame = self.frame(known.place.as_ref())?;
         let (nodes, logs) = self.seen_from(&frame)?;
         let kernel = SquaredExponential::new(known.sigma2, known.lengthscales.clone())?;
         let jitter = self.settings.fit_options().jitter;
         let surrogate = Surrogate::with_kernel(self.warp, frame, &nodes, &logs, kernel, jitter)?;
         let (place, searched) = (known.place.clone(), known.searched);
-        Ok(Found { surrogate, place, searched, at_bound: known.repairs.lengthscale_at_bound })
+        Ok(Fitted { surrogate, place, searched, at_bound: known.repairs.lengthscale_at_bound })
     }
 
     /// A new belief: the last frame and hyperparameters are where the search for better ones begins.
-    fn search(&self, last: Option<&Believed>) -> Result<Found> {
+    fn search(&self, last: Option<&Believed>) -> Result<Fitted> {
         let (model, options) = (self.warp, self.settings.fit_options());
         if let Some(known) = &self.settings.known_kernel {
             let kernel = known.scaled(model, self.log_values.iter().copied().fold(f64::NEG_INFINITY, f64::max))?;
             let frame = self.frame(None)?;
             let surrogate =
                 Surrogate::with_kernel(model, frame, &self.nodes, &self.log_values, kernel, options.jitter)?;
-            return Ok(Found { surrogate, place: None, searched: 0, at_bound: false });
+            return Ok(Fitted { surrogate, place: None, searched: 0, at_bound: false });
         }
         let searched = last.map_or(0, |b| b.searched);
         let grown = self.nodes.len() as f64 >= self.settings.refit_growth * searched as f64;
@@ -254,7 +254,7 @@ impl Data<'_> {
             let Some(next) = next else {
                 let at_bound = surrogate.at_bound();
                 let searched = if thorough { self.nodes.len() } else { searched };
-                return Ok(Found { surrogate, place, searched, at_bound });
+                return Ok(Fitted { surrogate, place, searched, at_bound });
             };
             moves += 1;
             warm = Some((surrogate.kernel().clone(), growth));

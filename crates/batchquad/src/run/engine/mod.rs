@@ -12,7 +12,7 @@ pub use believe::MOST_NODES;
 use std::{cell::OnceCell, collections::BTreeMap, ops::Range, sync::Arc};
 
 use basis::{Basis, read_basis};
-use believe::{Earlier, Values, believe, recall};
+use believe::{Memories, Values, believe, recall};
 use serde_json::Value;
 
 use crate::{
@@ -270,8 +270,8 @@ impl Engine {
             return Ok(current);
         }
         let values = self.data(None)?;
-        let earlier = Earlier { last: self.last.as_ref(), recalled: self.recalled.as_ref() };
-        let current = believe(&self.settings, (self.prior.dim(), self.seed()), &values, earlier)?;
+        let memories = Memories { last: self.last.as_ref(), recalled: self.recalled.as_ref() };
+        let current = believe(&self.settings, (self.prior.dim(), self.seed()), &values, memories)?;
         Ok(self.current.get_or_init(|| current))
     }
 

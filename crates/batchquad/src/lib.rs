@@ -1,23 +1,23 @@
 //! Model evidences from expensive likelihoods, a batch of parallel evaluations at a time.
 //!
-//! [`integrate`] is the whole loop as a function. What it is made of, in the order in which one needs it:
+//! [`integrate`] is the whole loop as a function. These are its parts, in the order in which you will need them:
 //!
 //! | to … | see |
 //! |---|---|
 //! | say what is known beforehand | [`Prior`], [`prior`] |
 //! | integrate | [`integrate`], [`integrate_noisy`], [`Config`], [`Settings`], [`Integral`], [`Estimate`] |
-//! | … with a store or with progress | [`Integration`] |
-//! | drive a run oneself: ask, evaluate, tell | [`Engine`], [`run`] |
+//! | integrate with a store or with progress | [`Integration`] |
+//! | drive a run yourself: ask, evaluate, tell | [`Engine`], [`run`] |
 //! | keep a run, and resume it | [`run::Session`], [`journal`] |
 //! | evaluate on threads or as processes | [`evaluate`] |
 //! | decide whether to believe the number | [`run::diagnose`] |
 //! | say what was found, in words or as data | [`run::Report`] |
 //! | learn about parameters, predictions, models | [`infer`] |
-//! | choose batches otherwise | [`choose`] |
+//! | choose batches in another way | [`choose`] |
 //! | integrate a function whose values are known | [`belief`] |
 //! | numerics | [`numeric`] |
 //!
-//! The formulas are in [`math`], which is `MATH.md` of the repository, the reasons in `DESIGN.md`.
+//! The formulas are in [`math`], which is `MATH.md` of the repository; the reasons are in `DESIGN.md`.
 //!
 //! ```
 //! # #[cfg(feature = "run")] {
@@ -32,8 +32,9 @@
 //!
 //! # The mathematics alone
 //!
-//! Without its default feature, `run`, the crate is [`belief`], [`choose`], [`infer`], [`prior`] and [`numeric`]: no files, no processes, no
-//! JSON. Points are then in the prior's latent coordinates, and the loop is the caller's:
+//! Without its default feature `run`, the crate consists of [`belief`], [`choose`], [`infer`], [`prior`] and
+//! [`numeric`]: no files, no processes, no JSON. The loop is then yours, and its points are in the latent coordinates
+//! of the prior:
 //!
 //! ```
 //! use batchquad::{
@@ -102,7 +103,7 @@ pub use run::{Config, Engine, Integral, Integration, Settings, integrate, integr
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-// For readers only: it is no part of the library.
+// For readers only; the library does not contain it.
 #[cfg(all(doc, not(doctest)))]
 #[allow(rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags, rustdoc::invalid_rust_codeblocks)]
 #[doc = include_str!("../../../MATH.md")]

@@ -36,15 +36,16 @@ impl From<LogBelief> for Arc<Belief> {
 }
 
 impl Belief {
-    /// What log-likelihoods at latent nodes say about the logarithm of the posterior density. `noise_sd` is the standard deviation of the noise of
-    /// values that came without their own, where it is known. The search for hyperparameters begins with those of `last`, the belief from
-    /// fewer values, if there is one.
+    /// What log-likelihoods at latent nodes say about the logarithm of the posterior density.
     ///
-    /// Cost: some `n³` for the fit and some 16 384 predictions for the integral, with `n` nodes.
+    /// `noise_sd` is the standard deviation of the noise of values that came without their own, where it is known. The
+    /// search for hyperparameters begins with those of `last`, an earlier belief from fewer values.
+    ///
+    /// Cost: for `n` nodes, `n³` per step of the search and 16 384 predictions for the integral.
     ///
     /// # Errors
-    /// [`crate::Error::NonFiniteValue`] for NaN and +∞, [`crate::Error::NoFiniteValue`] when every value is −∞; numerical errors when the
-    /// values cannot be fitted.
+    /// [`crate::Error::NonFiniteValue`] for NaN and +∞, [`crate::Error::NoFiniteValue`] when every value is −∞;
+    /// numerical errors when the values cannot be fitted.
     pub fn about_log(nodes: Nodes, noise_sd: Option<f64>, last: Option<&Self>, seed: u64) -> Result<Self> {
         let last = last.and_then(Self::log).map(|belief| &belief.recipe);
         Ok(Self::Log(Box::new(log::search(&known(nodes, noise_sd)?, last, seed)?)))
@@ -115,7 +116,8 @@ impl Belief {
         }
     }
 
-    /// `Σₛₜ aₛ Cov[f(xₛ), f(xₜ)] bₜ` for all pairs of columns, `f` being the integrand in the belief's own units and coordinates.
+    /// `Σₛₜ aₛ Cov[f(xₛ), f(xₜ)] bₜ` for all pairs of columns, `f` being the integrand in the belief's own units and
+    /// coordinates.
     pub(crate) fn covariance_sums(&self, x: &Points, columns: &Matrix) -> Result<Matrix> {
         match self {
             Self::Warped(surrogate) => surrogate.covariance_sums(x, columns),

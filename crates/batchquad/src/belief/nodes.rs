@@ -11,8 +11,8 @@ use crate::{
 
 /// Nodes closer than this, in latent coordinates, are one node.
 ///
-/// With a jitter of `10⁻¹⁰` two nodes `10⁻⁵` lengthscales apart are the same to the kernel (`1 − k ≈ ½·10⁻¹⁰`). Kept apart they add
-/// nothing when they agree, and weights of `10⁹` when they do not.
+/// With a jitter of `10⁻¹⁰` two nodes `10⁻⁵` lengthscales apart are the same to the kernel (`1 − k ≈ ½·10⁻¹⁰`). Kept
+/// apart they add nothing when they agree, and weights of `10⁹` when they do not.
 pub const COINCIDENT: f64 = 1e-5;
 
 /// Log-likelihoods at one node that differ by more than this contradict each other.
@@ -25,7 +25,8 @@ pub struct Nodes {
     pub points: Points,
     /// The logarithm of the mean likelihood of each.
     pub log_values: Vec<f64>,
-    /// The mean log-likelihood of each, which is what noise of log-likelihoods leaves unbiased; weighted by precision where that is known.
+    /// The mean log-likelihood of each, which is what noise of log-likelihoods leaves unbiased; weighted by precision
+    /// where that is known.
     pub log_means: Vec<f64>,
     /// The standard deviation of the mean of each as it was given with its values; none where it was not.
     pub sds: Vec<Option<f64>>,
@@ -47,13 +48,15 @@ impl Nodes {
     /// Joins what coincides: a node's likelihood is the mean of those told there. Cost: `n(d + log n)`.
     ///
     /// # Errors
-    /// [`Error::Length`] when there is not one value per node, and with [`Error::NonFinitePoint`] as [`Points::from_rows`].
+    /// [`Error::Length`] when there is not one value per node, and with [`Error::NonFinitePoint`] as
+    /// [`Points::from_rows`].
     pub fn new(rows: &[Vec<f64>], log_values: &[f64]) -> Result<Self> {
         Self::noisy(rows, log_values, &vec![None; rows.len()], None)
     }
 
-    /// The same for values of which some came with the standard deviation `sᵢ` of their noise, and `common` is that of the others where it is
-    /// known: a node with such values has the mean `Σwᵢlᵢ/Σwᵢ`, `wᵢ = 1/sᵢ²`, and its standard deviation `(Σwᵢ)^(−½)`.
+    /// The same for values of which some came with the standard deviation `sᵢ` of their noise, and `common` is that of
+    /// the others where it is known: a node with such values has the mean `Σwᵢlᵢ/Σwᵢ`, `wᵢ = 1/sᵢ²`, and its standard
+    /// deviation `(Σwᵢ)^(−½)`.
     ///
     /// # Errors
     /// As [`Nodes::new`].
@@ -108,12 +111,12 @@ impl Nodes {
         })
     }
 
-    /// At most `most` of the nodes, in their order, and how many were left out: beyond a few thousand a belief takes hours and
-    /// tens of gigabytes, and neighbours say what has been said.
+    /// At most `most` of the nodes, in their order, and how many were left out: beyond a few thousand a belief takes
+    /// hours and tens of gigabytes, and neighbours say what has been said.
     ///
-    /// Those kept are far from each other where the tempered posterior `p = ℓ^½ N(u; 0, I)` is small and closer where it is
-    /// large: each in turn is the one whose least `(pᵢpⱼ)^(1/d) |uᵢ − uⱼ|²` to those before is greatest (a minimum energy
-    /// design, Joseph et al. 2015). Cost: `n·most·d`.
+    /// Those kept are far from each other where the tempered posterior `p = ℓ^½ N(u; 0, I)` is small and closer where
+    /// it is large: each in turn is the one whose least `(pᵢpⱼ)^(1/d) |uᵢ − uⱼ|²` to those before is greatest (a
+    /// minimum energy design, Joseph et al. 2015). Cost: `n·most·d`.
     ///
     /// # Errors
     /// [`Error::Interrupted`].
@@ -190,8 +193,8 @@ impl Places {
     }
 }
 
-/// The mean of finite values weighted by their precision, and its standard deviation: where one of them came with its own and that of the
-/// others is known. Values without any noise count alone.
+/// The mean of finite values weighted by their precision, and its standard deviation: where one of them came with its
+/// own and that of the others is known. Values without any noise count alone.
 fn precise_mean(values: &[f64], own: &[Option<f64>], common: Option<f64>) -> Option<(f64, f64)> {
     if own.iter().all(Option::is_none) || values.iter().any(|v| !v.is_finite()) {
         return None;
@@ -235,7 +238,8 @@ mod tests {
 
     #[test]
     fn what_coincides_is_found_wherever_it_is() {
-        // On a grid, far out, and a hair on either side of a cell's edge; beside every point one that coincides and one that does not.
+        // On a grid, far out, and a hair on either side of a cell's edge; beside every point one that coincides and one
+        // that does not.
         let mut rows: Vec<Vec<f64>> =
             (0..400).map(|i| vec![f64::from(i % 20) - 10.0, f64::from(i / 20) - 10.0]).collect();
         rows.extend((0..2000).map(|i| vec![1e-5 * f64::from(i) * 1.7, 37.0]));

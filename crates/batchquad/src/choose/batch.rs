@@ -12,8 +12,9 @@ use crate::{
 
 /// Chooses `n` latent points to evaluate at once, while `pending` latent ones are still being evaluated.
 ///
-/// A belief about the likelihood or its square root chooses by `rule` and the acquisition of `search`, as [`select`]. A belief about the logarithm has a
-/// rule of its own ([`MATH.md` §15](crate::math)) and takes no more than the seed and the number of jobs from `search`.
+/// For a belief about the likelihood or its square root this is [`select`], by `rule` and the acquisition of `search`.
+/// A belief about the logarithm has a rule of its own ([`MATH.md` §15](crate::math)), which takes only the seed and the
+/// number of jobs from `search`.
 ///
 /// # Errors
 /// As [`select`].

@@ -1,12 +1,12 @@
 //! The journal: what happened in a run, on the disk before it counts.
 //!
-//! A *store* is a directory with a file `journal.jsonl`, one JSON object per line. The first line is the [`Header`]; every
-//! other is an [`Event`]. Each line carries a checksum, its number and the checksum of the line before. Events are only ever
-//! appended, each by one write that is flushed before the append returns.
+//! A *store* is a directory with a file `journal.jsonl`, one JSON object per line. The first line is the [`Header`];
+//! every other is an [`Event`]. Each line carries a checksum, its number and the checksum of the line before. Events
+//! are only ever appended, each by one write that is flushed before the append returns.
 //!
 //! - [`Store`] keeps the file: one writer at a time, a torn end cut off, damage refused.
-//! - [`Ledger`] is the state: a pure fold of the events, the same for a live run and a resumed one. A run keeps both in step
-//!   ([`crate::Engine::keep`]): it judges an event, records it, and then lets it count.
+//! - [`Ledger`] is the state: a pure fold of the events, the same for a live run and a resumed one. A run keeps both in
+//!   step ([`crate::Engine::keep`]): it judges an event, records it, and then lets it count.
 //! - [`Lines`] are the same journal in memory.
 //! - [`inspect`] and [`salvage`] are for a store that has come to harm.
 //!

@@ -11,7 +11,8 @@ use crate::error::{Error, Result};
 use serde_json::value::{RawValue, to_raw_value};
 use std::path::{Path, PathBuf};
 
-/// The longest stretch in which a flipped bit is looked for: beyond it CRC-32 no longer tells one flipped bit from three.
+/// The longest stretch in which a flipped bit is looked for: beyond it CRC-32 no longer tells one flipped bit from
+/// three.
 const MENDABLE: usize = 91_607 / 8;
 
 /// What became of the records of a damaged store.
@@ -82,11 +83,11 @@ fn is_exposed(_path: &Path) -> bool {
     false
 }
 
-/// Writes every record of `dir` that proves itself and still makes sense into a new store at `new_dir`, with a note of what
-/// was lost. The old store is left as it is.
+/// Writes every record of `dir` that proves itself and still makes sense into a new store at `new_dir`, with a note of
+/// what was lost. The old store is left as it is.
 ///
-/// A record with a single flipped bit is put right. An answer to a job whose batch was lost goes with it, because nothing
-/// says any more which point it belongs to.
+/// A record with a single flipped bit is put right. An answer to a job whose batch was lost goes with it, because
+/// nothing says any more which point it belongs to.
 ///
 /// # Errors
 /// [`Error::StoreDamaged`] when the header is beyond repair, [`Error::StoreVersion`], and those of [`Store::create`].
@@ -223,8 +224,8 @@ fn lines_of(bytes: &[u8]) -> Vec<Line> {
     lines
 }
 
-/// `stretch`, bad lines one after the other, with the one bit flipped that makes all its lines prove themselves. Linear in its
-/// length.
+/// `stretch`, bad lines one after the other, with the one bit flipped that makes all its lines prove themselves. Linear
+/// in its length.
 ///
 /// A bit that made a newline leaves two bad lines, any other a single one; more have come to more harm than one bit.
 fn mend(stretch: &[u8]) -> Option<Vec<u8>> {

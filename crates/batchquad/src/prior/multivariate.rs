@@ -47,8 +47,8 @@ impl MultivariateNormal {
     /// The normal distribution with this mean and these rows of the covariance. Cost: `d³/3`.
     ///
     /// # Errors
-    /// [`Error::Length`] when the covariance is not `d × d` or `d` is 0, [`Error::Invalid`] for entries that are not finite or not symmetric,
-    /// [`Error::NotPositiveDefinite`].
+    /// [`Error::Length`] when the covariance is not `d × d` or `d` is 0, [`Error::Invalid`] for entries that are not
+    /// finite or not symmetric, [`Error::NotPositiveDefinite`].
     pub fn new(mean: Vec<f64>, covariance: Vec<Vec<f64>>) -> Result<Self> {
         let gaussian = Gaussian::named("multivariate normal prior", mean, &covariance)?;
         Ok(Self { covariance, gaussian })

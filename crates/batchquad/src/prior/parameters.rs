@@ -56,13 +56,15 @@ pub enum Parameter {
 pub enum JointPrior {
     /// A normal distribution.
     MultivariateNormal(MultivariateNormal),
-    /// A function of the user's, of which only a few values can be written down. Who continues such a run brings the function again.
+    /// A function of the user's, of which only a few values can be written down. Whoever continues such a run brings
+    /// the function again.
     UnitCube(Probes),
 }
 
 /// Values of a function at fixed points of the unit cube, by which a changed one is noticed.
 ///
-/// As text with nine digits: a function of another release of a library may differ in the last bits and be the same prior.
+/// As text with nine digits: a function of another release of a library may differ in the last bits and be the same
+/// prior.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Probes {
@@ -73,8 +75,8 @@ impl Parameters {
     /// Parameters in order.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a name that [`require_name`] refuses or that is used twice, [`Error::Length`] without parameters or when
-    /// a multivariate normal prior has not one name for each dimension.
+    /// [`Error::Invalid`] for a name that [`require_name`] refuses or that is used twice, [`Error::Length`] without
+    /// parameters or when a multivariate normal prior does not have one name per dimension.
     pub fn new(parameters: Vec<Parameter>) -> Result<Self> {
         let mut seen = Vec::new();
         for name in parameters.iter().flat_map(Parameter::names) {
@@ -107,8 +109,8 @@ impl Parameters {
         Self::new(prior.parameters()?)
     }
 
-    /// For a new problem: no parameter has the name of a column that tables of evaluations have anyway, so that none hides the
-    /// other. Stores from before may.
+    /// Checks, for a new problem, that no parameter has the name of a column that every table of evaluations has, so
+    /// that neither hides the other. Older stores may have such names.
     ///
     /// # Errors
     /// [`Error::Invalid`] naming the parameter.
@@ -177,7 +179,7 @@ impl Parameter {
     /// Parameters that a function makes of a point uniform in the unit cube, described by some of its values.
     ///
     /// # Errors
-    /// What the function gives wrong, as [`Prior::to_theta`] says it.
+    /// What the function gives wrong, as [`Prior::to_theta`] reports it.
     pub fn unit_cube(names: Vec<String>, map: UnitCubeMap) -> Result<Self> {
         /// Latent coordinates of the probes: the centre, and two places beside every diagonal.
         const LATENT: [[f64; 3]; 3] = [[0.0; 3], [0.75, -0.5, 0.25], [-1.25, 1.5, -0.25]];
@@ -214,7 +216,7 @@ impl Parameter {
     }
 }
 
-/// What tables of evaluations have beside the parameters.
+/// What tables of evaluations have besides the parameters.
 const COLUMNS: [&str; 10] = [
     "id",
     "batch",
@@ -231,7 +233,8 @@ const COLUMNS: [&str; 10] = [
 /// A name that means nothing to shells, tables, web pages and other languages.
 ///
 /// # Errors
-/// [`Error::Invalid`] for one that does not begin with a letter or has characters beside letters, digits and `_ - . [ ]`.
+/// [`Error::Invalid`] for one that does not begin with a letter or has characters other than letters, digits and
+/// `_ - . [ ]`.
 pub fn require_name(what: &str, name: &str) -> Result<()> {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '[' | ']');
     if name.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_') && name.chars().all(fits) {

@@ -1,8 +1,9 @@
 //! The iterated Laplace approximation: a mixture of Gaussians grown where the last one leaves density over.
 //!
-//! After Bornkamp (2011), "Approximating probability densities by iterated Laplace approximations", *Journal of Computational
-//! and Graphical Statistics* 20(3). Begin with the Laplace approximations of all modes; then, again and again, find a maximum of
-//! the residual `p − q̃`, put a Gaussian there and fit all the weights anew on points drawn from the components.
+//! After Bornkamp (2011), "Approximating probability densities by iterated Laplace approximations", *Journal of
+//! Computational and Graphical Statistics* 20(3). Begin with the Laplace approximations of all modes; then, again and
+//! again, find a maximum of the residual `p − q̃`, put a Gaussian there and fit all the weights anew on points drawn
+//! from the components.
 
 use super::{Laplace, ModeSearch, climb, fatal, gaussian, joint::LogJoint, nnls::nnls};
 use crate::{
@@ -20,7 +21,8 @@ use crate::{
 pub struct Iteration {
     /// How modes are looked for; its budget is that of the whole approximation.
     pub search: ModeSearch,
-    /// Enough when log Z has changed by less than this in two additions running, and [`IteratedLaplace::misfit`] is below this too.
+    /// Enough when log Z has changed by less than this in two additions running, and [`IteratedLaplace::misfit`] is
+    /// below this too.
     pub change_tolerance: f64,
     /// Enough when the residual is nowhere on the support points larger than this share of the largest density.
     pub residual_tolerance: f64,
@@ -68,9 +70,10 @@ pub enum Stopped {
 pub struct IteratedLaplace {
     /// The estimate of log Z: the logarithm of the total weight.
     pub log_z: f64,
-    /// The root mean square of `(p − q̃)/q̂` on the `m` support points over `Z √m`: a standard error of log Z, if the support points
-    /// knew everything. They do not know of modes without a start nor of what is beyond them in a heavy tail, and the components
-    /// were placed by them, so the error is larger: up to five times so for curved densities, nine for products of Student t.
+    /// The root mean square of `(p − q̃)/q̂` on the `m` support points over `Z √m`: a standard error of log Z, if the
+    /// support points knew everything. They do not know of modes without a start nor of what is beyond them in a heavy
+    /// tail, and the components were placed by them, so the error is larger: up to five times so for curved densities,
+    /// nine for products of Student t.
     pub misfit: f64,
     /// The approximation of the posterior; components whose weight came out as zero are left out.
     pub mixture: Mixture,
@@ -91,13 +94,13 @@ pub struct IteratedLaplace {
 impl IteratedLaplace {
     /// Grows a mixture from the modes that the starts lead to.
     ///
-    /// A start that leads to no mode is counted and passed over. Besides its support points, a component costs about ten gradients
-    /// of `2d + 1` evaluations and a Hessian of `d(d + 1)`.
+    /// A start that leads to no mode is counted and passed over. Besides its support points, a component costs about
+    /// ten gradients of `2d + 1` evaluations and a Hessian of `d(d + 1)`.
     ///
     /// # Errors
     /// [`Error::Length`] for no starts or starts of different dimension, [`Error::Invalid`] for options out of range,
-    /// [`Error::NoFiniteValue`] when every start has density zero, [`Error::NonFiniteValue`] for NaN and +∞, and the first
-    /// failure of [`Laplace::search`] when no start leads to a mode or the budget ends before there is any fit.
+    /// [`Error::NoFiniteValue`] when every start has density zero, [`Error::NonFiniteValue`] for NaN and +∞, and the
+    /// first failure of [`Laplace::search`] when no start leads to a mode or the budget ends before there is any fit.
     pub fn new(starts: &[Vec<f64>], options: Iteration, log_joint: impl FnMut(&[f64]) -> f64) -> Result<Self> {
         let dim = check(starts, options)?;
         let mut joint = LogJoint::new(log_joint, options.search.max_evaluations);
@@ -177,7 +180,8 @@ fn find_modes<F: FnMut(&[f64]) -> f64>(
         }
         match climb(joint, start, here, search) {
             Ok(mode) => {
-                // A tenth of a standard deviation: two ascents to one mode end much closer, two modes lie farther apart.
+                // A tenth of a standard deviation: two ascents to one mode end much closer, two modes lie farther
+                // apart.
                 let known = modes.iter().any(|m| {
                     m.gaussian.log_density(m.gaussian.mean()) - m.gaussian.log_density(mode.gaussian.mean()) < 5e-3
                 });
@@ -225,8 +229,8 @@ impl Growth {
         Self { seed, size, components: Vec::new(), points: Vec::new(), values: Vec::new(), densities: Vec::new() }
     }
 
-    /// Adds a component with its support points: normal draws in pairs `±u`, so that they have the right mean. Nothing is
-    /// added when one of them cannot be evaluated.
+    /// Adds a component with its support points: normal draws in pairs `±u`, so that they have the right mean. Nothing
+    /// is added when one of them cannot be evaluated.
     fn add<F: FnMut(&[f64]) -> f64>(&mut self, joint: &mut LogJoint<F>, component: Gaussian) -> Result<()> {
         let mut stream = Stream::new(self.seed, Purpose::Support, self.components.len() as u64);
         let (mut drawn, mut values) = (Vec::new(), Vec::new());
@@ -247,11 +251,13 @@ impl Growth {
         Ok(())
     }
 
-    /// Minimises `Σᵢ ((p(xᵢ) − Σₐ wₐ Nₐ(xᵢ)) / q̂(xᵢ))²` over `w ≥ 0`, `q̂ = Σₐ Nₐ / K` being where the points were drawn from.
+    /// Minimises `Σᵢ ((p(xᵢ) − Σₐ wₐ Nₐ(xᵢ)) / q̂(xᵢ))²` over `w ≥ 0`, `q̂ = Σₐ Nₐ / K` being where the points were
+    /// drawn from.
     ///
-    /// That is `∫ (p − q̃)²/q̂`: errors count where they are large beside the density, and not only near the highest mode.
-    /// Constants lie in the span of the regressors `Nₐ/q̂`, so when no constraint binds the residuals sum to zero and
-    /// `Σₐ wₐ` estimates Z without bias even where the mixture fits badly. Everything is relative to `max p/q̂`. Cost: `K²m`.
+    /// That is `∫ (p − q̃)²/q̂`: errors count where they are large beside the density, and not only near the highest
+    /// mode. Constants lie in the span of the regressors `Nₐ/q̂`, so when no constraint binds the residuals sum to zero
+    /// and `Σₐ wₐ` estimates Z without bias even where the mixture fits badly. Everything is relative to `max p/q̂`.
+    /// Cost: `K²m`.
     fn fit(&self) -> Result<WeightFit> {
         let (k, m) = (self.components.len(), self.points.len());
         let alike: Vec<f64> = (0..m)
@@ -277,7 +283,8 @@ impl Growth {
         let highest = self.values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let left: Vec<f64> = (0..m).map(|i| log_difference(self.values[i], top + alike[i] + fitted[i].ln())).collect();
         let largest = left.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        // Half-way between the largest residual, which forgets the tails, and the largest relative to q̂, which forgets the rest.
+        // Half-way between the largest residual, which forgets the tails, and the largest relative to q̂, which forgets
+        // the rest.
         let (worst, _) = left
             .iter()
             .zip(&alike)
@@ -346,8 +353,8 @@ fn log_difference(a: f64, b: f64) -> f64 {
 
 /// The Hessian of `log(p − q̃)` from the jets of `log p` and of the mixture `log q̃ = log_z + log q`.
 ///
-/// At a maximum of the residual it is negative definite, as that of `log p` seldom is there: in a tail, `log p` is convex.
-/// With `a = p/(p − q̃)`, `b = q̃/(p − q̃)`, `s = a∇f − b∇q`: `a(∇²f + ∇f∇fᵀ) − b(∇²q + ∇q∇qᵀ) − ssᵀ`.
+/// At a maximum of the residual it is negative definite, as that of `log p` seldom is there: in a tail, `log p` is
+/// convex. With `a = p/(p − q̃)`, `b = q̃/(p − q̃)`, `s = a∇f − b∇q`: `a(∇²f + ∇f∇fᵀ) − b(∇²q + ∇q∇qᵀ) − ssᵀ`.
 fn residual_hessian(p: &Jet, q: &Jet, log_z: f64) -> Matrix {
     let d = p.gradient.len();
     let left = log_difference(p.value, log_z + q.value);
@@ -363,8 +370,8 @@ fn residual_hessian(p: &Jet, q: &Jet, log_z: f64) -> Matrix {
 /// A component may be wider than its neighbour by the root of the inverse of this.
 const NARROWEST: f64 = 0.1;
 
-/// The Gaussian at `x` with precision `−H + τP`, `P` that of its neighbour and `τ` as small as `−H + τP ≻ P/10` allows, and whether
-/// `τ > 0`. In coordinates where `P = I` this lifts the eigenvalues, so it is the same in any units.
+/// The Gaussian at `x` with precision `−H + τP`, `P` that of its neighbour and `τ` as small as `−H + τP ≻ P/10` allows,
+/// and whether `τ > 0`. In coordinates where `P = I` this lifts the eigenvalues, so it is the same in any units.
 fn mend(x: Vec<f64>, hessian: &Matrix, neighbour: &Gaussian) -> Result<(Gaussian, bool)> {
     let (d, p) = (x.len(), precision(neighbour)?);
     let lifted =

@@ -22,16 +22,17 @@ struct Pair {
 
 /// How far from the point, in standard deviations of the curvature, second differences are taken.
 ///
-/// With the step `h` and rounding `η` of the values, a second derivative is off by `h² f⁗/12 + 4η/h²`. A Laplace approximation is
-/// itself off by about `f⁗/8` (in units of the standard deviation), so at `h = 0.03` the differences add only `h²/3 = 3·10⁻⁴` of
-/// the error that is there anyhow, and they forgive a likelihood that is exact to only ten digits. (A step of twice the length
-/// is not refined, which makes it 10⁻³.) Where the values are so large that rounding would dominate, the step balances the
-/// two terms.
+/// With the step `h` and rounding `η` of the values, a second derivative is off by `h² f⁗/12 + 4η/h²`. A Laplace
+/// approximation is itself off by about `f⁗/8` (in units of the standard deviation), so at `h = 0.03` the differences
+/// add only `h²/3 = 3·10⁻⁴` of the error that is there anyhow, and they forgive a likelihood that is exact to only ten
+/// digits. (A step of twice the length is not refined, which makes it 10⁻³.) Where the values are so large that
+/// rounding would dominate, the step balances the two terms.
 fn second_difference_step(size: f64) -> f64 {
     (48.0 * f64::EPSILON * size.abs()).powf(0.25).clamp(0.03, 0.5)
 }
 
-/// The same for the first difference, `h² f‴/6 + η/h`; smaller, because the scale may be known only to a power of ten or two.
+/// The same for the first difference, `h² f‴/6 + η/h`; smaller, because the scale may be known only to a power of ten
+/// or two.
 fn first_difference_step(size: f64) -> f64 {
     (3.0 * f64::EPSILON * size.abs()).cbrt().clamp(1e-5, 0.1)
 }
@@ -66,8 +67,8 @@ impl<F: FnMut(&[f64]) -> f64> LogJoint<F> {
         Ok(value)
     }
 
-    /// Value and gradient, by central differences (`2d` further evaluations). Next to a region where the density is zero the
-    /// difference is taken on the side that is not; between two it is NaN.
+    /// Value and gradient, by central differences (`2d` further evaluations). Next to a region where the density is
+    /// zero the difference is taken on the side that is not; between two it is NaN.
     pub(super) fn gradient(&mut self, x: &[f64], scales: &[f64]) -> Result<(f64, Vec<f64>)> {
         let here = self.at(x)?;
         if !here.is_finite() {
@@ -96,11 +97,11 @@ impl<F: FnMut(&[f64]) -> f64> LogJoint<F> {
         Ok(Pair { step, plus, minus })
     }
 
-    /// The step along `j` over which the log-joint bends by about `½h²`, `h` being [`second_difference_step`]; `None` where
-    /// none is found: the log-joint is flat, straight or broken along this coordinate.
+    /// The step along `j` over which the log-joint bends by about `½h²`, `h` being [`second_difference_step`]; `None`
+    /// where none is found: the log-joint is flat, straight or broken along this coordinate.
     ///
-    /// A parabola through three values extrapolates to the step that is wanted, so two or three pairs are enough when the
-    /// first scale is right to a few powers of ten.
+    /// A parabola through three values extrapolates to the step that is wanted, so two or three pairs are enough when
+    /// the first scale is right to a few powers of ten.
     fn bend(&mut self, x: &[f64], j: usize, value: f64, scale: f64) -> Result<Option<Pair>> {
         let wanted = 0.5 * second_difference_step(value).powi(2);
         let mut step = second_difference_step(value) * scale;
@@ -134,7 +135,8 @@ impl<F: FnMut(&[f64]) -> f64> LogJoint<F> {
         Ok(None)
     }
 
-    /// Widths of the log-joint, one per coordinate: `|∂²f/∂xⱼ²|^{−½}`, or the old scale where there is no curvature to be seen.
+    /// Widths of the log-joint, one per coordinate: `|∂²f/∂xⱼ²|^{−½}`, or the old scale where there is no curvature to
+    /// be seen.
     pub(super) fn widths(&mut self, x: &[f64], value: f64, scales: &[f64]) -> Result<Vec<f64>> {
         let mut widths = Vec::with_capacity(x.len());
         for (j, &scale) in scales.iter().enumerate() {
@@ -148,8 +150,8 @@ impl<F: FnMut(&[f64]) -> f64> LogJoint<F> {
 
     /// Value, gradient and Hessian at a point where the value is known, with steps found by looking for curvature.
     ///
-    /// `Hⱼⱼ = (f₊ − 2f + f₋)/hⱼ²`, `Hᵢⱼ = (f₊₊ + f₋₋ − f₊ᵢ − f₋ᵢ − f₊ⱼ − f₋ⱼ + 2f)/(2hᵢhⱼ)`: `d(d + 1)` evaluations besides the
-    /// search for the steps.
+    /// `Hⱼⱼ = (f₊ − 2f + f₋)/hⱼ²`, `Hᵢⱼ = (f₊₊ + f₋₋ − f₊ᵢ − f₋ᵢ − f₊ⱼ − f₋ⱼ + 2f)/(2hᵢhⱼ)`: `d(d + 1)` evaluations
+    /// besides the search for the steps.
     ///
     /// # Errors
     /// [`Error::NotPositiveDefinite`] when a coordinate shows no curvature, [`Error::Invalid`] when a neighbour is −∞.
@@ -203,7 +205,8 @@ impl<F: FnMut(&[f64]) -> f64> LogJoint<F> {
     }
 }
 
-/// A step of about `step` that `x + step` represents exactly, so that the difference is over the distance it is divided by.
+/// A step of about `step` that `x + step` represents exactly, so that the difference is over the distance it is divided
+/// by.
 fn representable(x: f64, step: f64) -> f64 {
     (x + step) - x
 }

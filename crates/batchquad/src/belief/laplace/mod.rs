@@ -2,8 +2,8 @@
 //! [`MATH.md` §9](crate::math).
 //!
 //! These are the cheap answers to compare a quadrature with: [`Laplace`] costs little more than finding the mode,
-//! [`IteratedLaplace`] a few hundred evaluations. Both count every evaluation of the log-joint `f = log ℓ + log π`. A value of −∞ is
-//! legal away from the mode; NaN and +∞ are errors that name the point.
+//! [`IteratedLaplace`] a few hundred evaluations. Both count every evaluation of the log-joint `f = log ℓ + log π`. A
+//! value of −∞ is legal away from the mode; NaN and +∞ are errors that name the point.
 
 mod iterated;
 mod joint;
@@ -23,8 +23,8 @@ use crate::{
 /// How a mode is looked for, and when a point counts as one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ModeSearch {
-    /// The width of the log-joint along a coordinate, to within several powers of ten: the search begins with it and then
-    /// measures the width of each coordinate. One is right for latent coordinates.
+    /// The width of the log-joint along a coordinate, to within several powers of ten: the search begins with it and
+    /// then measures the width of each coordinate. One is right for latent coordinates.
     pub scale: f64,
     /// Most evaluations of the log-joint.
     pub max_evaluations: usize,
@@ -77,8 +77,8 @@ impl Laplace {
     ///
     /// # Errors
     /// [`Error::Length`] and [`Error::Invalid`] for derivatives of the wrong shape, non-finite or asymmetric;
-    /// [`Error::NotPositiveDefinite`] when `−H` is not (a saddle, a ridge); [`Error::Invalid`] naming the norm of the gradient
-    /// when `λ` exceeds `stationarity`.
+    /// [`Error::NotPositiveDefinite`] when `−H` is not (a saddle, a ridge); [`Error::Invalid`] naming the norm of the
+    /// gradient when `λ` exceeds `stationarity`.
     pub fn from_jet(mode: &[f64], jet: &Jet, stationarity: f64) -> Result<Self> {
         require_positive("stationarity tolerance", stationarity)?;
         check_point("mode", mode)?;
@@ -86,11 +86,12 @@ impl Laplace {
         Peak::new(mode, jet)?.laplace(stationarity, 0)
     }
 
-    /// At a mode that is known, with derivatives by central differences: `d(d + 1)` evaluations and a few more to find the steps.
+    /// At a mode that is known, with derivatives by central differences: `d(d + 1)` evaluations and a few more to find
+    /// the steps.
     ///
     /// # Errors
-    /// As [`Laplace::from_jet`]; [`Error::Invalid`] when the log-joint is not finite there; [`Error::NonFiniteValue`] for NaN and
-    /// +∞; [`Error::Numerical`] when the budget is spent.
+    /// As [`Laplace::from_jet`]; [`Error::Invalid`] when the log-joint is not finite there; [`Error::NonFiniteValue`]
+    /// for NaN and +∞; [`Error::Numerical`] when the budget is spent.
     pub fn at_mode(mode: &[f64], search: ModeSearch, log_joint: impl FnMut(&[f64]) -> f64) -> Result<Self> {
         search.check()?;
         check_point("mode", mode)?;

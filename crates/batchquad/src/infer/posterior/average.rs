@@ -14,7 +14,8 @@ use crate::{
 pub struct Average {
     /// `Σᵢ pᵢ E[f | model i]` of each function.
     pub mean: Vec<f64>,
-    /// Its standard deviation: from the evidences, which decide the probabilities, and from each model's own uncertainty.
+    /// Its standard deviation: from the evidences, which decide the probabilities, and from each model's own
+    /// uncertainty.
     pub sd: Vec<f64>,
     /// The standard error from the finite number of draws.
     pub monte_carlo: Vec<f64>,
@@ -22,11 +23,11 @@ pub struct Average {
     pub standings: Vec<Standing>,
 }
 
-/// The mixture of several models' predictions of the same quantities, each model weighted by its posterior probability under equal prior
-/// odds. (For other odds, add their logarithms to `log_z`.)
+/// The mixture of several models' predictions of the same quantities, each model weighted by its posterior probability
+/// under equal prior odds. (For other odds, add their logarithms to `log_z`.)
 ///
-/// The evidences are log-normal as in [`compare()`], and each expectation moves with its evidence as [`Expectation::with_log_z`]
-/// says. Averages are over 16 384 Sobol points.
+/// The evidences are log-normal as in [`compare()`], and each expectation moves with its evidence as
+/// [`Expectation::with_log_z`] says. Averages are over 16 384 Sobol points.
 ///
 /// ```
 /// # #[cfg(feature = "run")] {
@@ -47,7 +48,8 @@ pub struct Average {
 /// ```
 ///
 /// # Errors
-/// [`Error::Length`] without models or when they predict different numbers of quantities, [`Error::Invalid`] as [`compare()`].
+/// [`Error::Length`] without models or when they predict different numbers of quantities, [`Error::Invalid`] as
+/// [`compare()`].
 pub fn average(models: &[(Estimate, &Expectation)]) -> Result<Average> {
     let evidences: Vec<(f64, f64)> = models.iter().map(|(e, _)| (e.log_z, e.log_z_sd)).collect();
     let standings = compare(&evidences)?;

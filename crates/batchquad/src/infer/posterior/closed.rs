@@ -17,7 +17,8 @@ use crate::{
     points::Points,
 };
 
-/// Nodes and pairs whose weights are together below this share of all are left out: less than the rounding of the others.
+/// Nodes and pairs whose weights are together below this share of all are left out: less than the rounding of the
+/// others.
 const NEGLIGIBLE: f64 = 1e-17;
 
 /// `(α + ½ m²) μ` in the coordinates of the surrogate, not normalised.
@@ -110,8 +111,8 @@ impl Closed {
         (mean, Matrix::from_fn(d, d, |i, j| 0.5 * (second.get(i, j) + second.get(j, i))))
     }
 
-    /// The density of one quantity. Cost: `n²/2` exponentials and some 100 multiplications per pair that matters; in one and two
-    /// dimensions `n` exponentials for each of some hundred or ten thousand points instead.
+    /// The density of one quantity. Cost: `n²/2` exponentials and some 100 multiplications per pair that matters; in
+    /// one and two dimensions `n` exponentials for each of some hundred or ten thousand points instead.
     pub(super) fn line(&self, quantity: &Functional) -> Result<Density1> {
         if let Some(table) = self.table(quantity)? {
             return Ok(Density1::Table(table));
@@ -174,8 +175,8 @@ impl Closed {
         all.map(variance).fold(f64::INFINITY, f64::min).sqrt()
     }
 
-    /// The density of two quantities. Cost: `n²/2` exponentials and some 400 multiplications per pair that matters; nothing in two
-    /// dimensions, where it is the density itself.
+    /// The density of two quantities. Cost: `n²/2` exponentials and some 400 multiplications per pair that matters;
+    /// nothing in two dimensions, where it is the density itself.
     pub(super) fn plane(&self, first: &Functional, second: &Functional) -> Result<Density2> {
         if let ([a, b], [c, d]) = (&first.row[..], &second.row[..]) {
             let determinant = a * d - b * c;

@@ -1,4 +1,5 @@
-//! From the coordinates of the surrogate to latent ones and to the parameters: the one place that knows how they differ.
+//! From the coordinates of the surrogate to latent ones and to the parameters: the one place that knows how they
+//! differ.
 
 use crate::{
     belief::{any::Belief, surrogate::Surrogate},

@@ -97,7 +97,8 @@ impl Draws {
         self.effective
     }
 
-    /// At how many proposed points the belief was negative, which only the plain model can be: they are not among the draws.
+    /// At how many proposed points the belief was negative, which only the plain model can be: they are not among the
+    /// draws.
     #[must_use]
     pub fn negative(&self) -> usize {
         self.negative
@@ -122,8 +123,8 @@ impl Draws {
         self.log_weights.iter().map(|l| l.exp()).collect()
     }
 
-    /// The numbers of `n` draws, each as often as its weight asks for, in random order: equally weighted, and as many different ones as
-    /// there can be (systematic resampling).
+    /// The numbers of `n` draws, each as often as its weight asks for, in random order: equally weighted, and as many
+    /// different ones as there can be (systematic resampling).
     ///
     /// # Errors
     /// [`Error::Invalid`] for `n = 0`.

@@ -83,7 +83,8 @@ impl Joint {
 }
 
 impl Surface {
-    /// For each of `masses`, the height above which the density holds that much of what is on the grid: contours of highest density.
+    /// For each of `masses`, the height above which the density holds that much of what is on the grid: contours of
+    /// highest density.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a mass that is not between 0 and 1.

@@ -1,8 +1,8 @@
 //! What the belief about the integrand says about the parameters: [`MATH.md` §7](crate::math) and §13.
 //!
-//! The posterior density is `∝ E[f](u) N(u; 0, I)`. Under WSABI-L, `E[f] = α + ½m²`, it is a signed mixture of Gaussians, so moments, marginals and quantiles
-//! are closed forms; under the other models, and for parameters that a user's own map makes of several latent coordinates, they are
-//! made of importance draws. [`Method`] says which.
+//! The posterior density is `∝ E[f](u) N(u; 0, I)`. Under WSABI-L, `E[f] = α + ½m²`, it is a signed mixture of
+//! Gaussians, so moments, marginals and quantiles are closed forms; under the other models, and for parameters that a
+//! user's own map makes of several latent coordinates, they are made of importance draws. [`Method`] says which.
 //!
 //! ```
 //! # #[cfg(feature = "run")] {
@@ -105,8 +105,8 @@ impl LatentMoments {
     }
 }
 
-/// The posterior that a belief about the integrand implies. It owns what it needs, can be shared between threads, and works out once what
-/// several of its answers need.
+/// The posterior that a belief about the integrand implies. It owns what it needs, can be shared between threads, and
+/// works out once what several of its answers need.
 #[derive(Debug)]
 pub struct Posterior {
     belief: Arc<Belief>,
@@ -184,8 +184,8 @@ impl Posterior {
 
     /// The marginal of parameter `k`, in the user's units.
     ///
-    /// In closed form under WSABI-L, unless the parameter is made by a map of the user's own from several latent coordinates.
-    /// Cost: `n²/2` exponentials and some 100 multiplications per pair of nodes.
+    /// In closed form under WSABI-L, unless the parameter is made by a map of the user's own from several latent
+    /// coordinates. Cost: `n²/2` exponentials and some 100 multiplications per pair of nodes.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a parameter that is not there, [`Error::Numerical`] as [`Posterior::draws`].
@@ -214,7 +214,8 @@ impl Posterior {
         Ok(Marginal::with_moments(name, density, map, prior, moments.mean[k], moments.sd[k]))
     }
 
-    /// The marginal of latent coordinate `k`, `N(0, 1)` under the prior; named after the parameter with the same number.
+    /// The marginal of latent coordinate `k`, `N(0, 1)` under the prior; named after the parameter with the same
+    /// number.
     ///
     /// # Errors
     /// As [`Posterior::marginal`].
@@ -240,7 +241,8 @@ impl Posterior {
         (0..self.dim()).map(|k| self.marginal(k)).collect()
     }
 
-    /// The joint marginal of parameters `k` and `l`. Cost: `n²/2` exponentials and some 400 multiplications per pair of nodes.
+    /// The joint marginal of parameters `k` and `l`. Cost: `n²/2` exponentials and some 400 multiplications per pair of
+    /// nodes.
     ///
     /// # Errors
     /// As [`Posterior::marginal`]; [`Error::Invalid`] when both are the same.
@@ -275,11 +277,12 @@ impl Posterior {
         })
     }
 
-    /// About `n` weighted draws, a function of the belief and the seed alone. Cost: a prediction at `n` points, up to twelve where the
-    /// moments are not known in closed form or the posterior is far from normal.
+    /// About `n` weighted draws, a function of the belief and the seed alone. Cost: a prediction at `n` points, up to
+    /// twelve where the moments are not known in closed form or the posterior is far from normal.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for fewer than 64, [`Error::Numerical`] when the belief is positive at none of the points tried.
+    /// [`Error::Invalid`] for fewer than 64, [`Error::Numerical`] when the belief is positive at none of the points
+    /// tried.
     pub fn draws(&self, n: usize, seed: u64) -> Result<Draws> {
         let start = self.closed.as_ref().and_then(|closed| {
             let (mean, covariance) = closed.moments();
@@ -338,8 +341,8 @@ fn bilinear(s: &Matrix, a: &[f64], b: &[f64]) -> f64 {
     (0..b.len()).map(|j| b[j] * coordinates::product(s.col(j), a)).sum()
 }
 
-/// Mean and covariance of the latent coordinates under `(α + ½m²)μ`, whatever the reading of the Gaussian process: [`MATH.md` §7](crate::math).
-/// Cost: `(d + 2)n²/2` exponentials per Gaussian of the measure.
+/// Mean and covariance of the latent coordinates under `(α + ½m²)μ`, whatever the reading of the Gaussian process:
+/// [`MATH.md` §7](crate::math). Cost: `(d + 2)n²/2` exponentials per Gaussian of the measure.
 ///
 /// # Errors
 /// [`Error::Numerical`] when that density has no mass.
@@ -355,8 +358,8 @@ pub(crate) fn closed_moments(belief: &Surrogate) -> Result<(Vec<f64>, Matrix)> {
 /// Means and standard deviations of the parameters by `n` importance draws, whatever the model.
 ///
 /// # Errors
-/// [`Error::Invalid`] for fewer than 64 points, [`Error::Length`] for a prior of another dimension, [`Error::Numerical`] when the belief
-/// is positive at none of the draws.
+/// [`Error::Invalid`] for fewer than 64 points, [`Error::Length`] for a prior of another dimension,
+/// [`Error::Numerical`] when the belief is positive at none of the draws.
 pub fn moments(belief: &Surrogate, prior: &Prior, n: usize, seed: u64) -> Result<Moments> {
     belief.nodes().require_dim("prior", prior.dim())?;
     let sample = Sample::adapted(belief, None, n, seed)?;
@@ -372,7 +375,8 @@ mod tests {
         prior::Distribution,
     };
 
-    /// A belief whose integrand is exactly `exp(−|u − x|²/ℓ²)`: one node with the value 1, one very far away with the value 0.
+    /// A belief whose integrand is exactly `exp(−|u − x|²/ℓ²)`: one node with the value 1, one very far away with the
+    /// value 0.
     fn bump(x: &[f64], lengthscale: f64) -> Surrogate {
         let far: Vec<f64> = x.iter().map(|x| x + 1e3).collect();
         let nodes = Points::from_rows(&[x.to_vec(), far]).unwrap();

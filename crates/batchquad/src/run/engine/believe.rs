@@ -23,8 +23,8 @@ use crate::{
     run::settings::{Reference, Settings, SurrogateChoice},
 };
 
-/// While there are at most this many values, every refit searches from several starts; later only when they have grown by
-/// [`Settings::refit_growth`]. [`MATH.md` §8](crate::math).
+/// While there are at most this many values, every refit searches from several starts; later only when they have grown
+/// by [`Settings::refit_growth`]. [`MATH.md` §8](crate::math).
 const CHEAP: usize = 40;
 
 /// A belief rests on at most so many nodes: its time grows with their cube and its memory with their square.
@@ -33,8 +33,8 @@ pub const MOST_NODES: usize = 1500;
 /// How often the reference measure may move for the same values.
 const MOVES: usize = 2;
 
-/// The measure moves when the place it should follow is this many nats away: less makes no difference to the integrand, and
-/// hyperparameters found in one frame serve in the next.
+/// The measure moves when the place it should follow is this many nats away: less makes no difference to the integrand,
+/// and hyperparameters found in one frame serve in the next.
 const SETTLED: f64 = 0.1;
 
 /// Beliefs from earlier, which make a new one cheap.

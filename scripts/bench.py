@@ -35,7 +35,7 @@ EXP = 35
 FLOPS = {
     # Cholesky n³/3, inverse 2n³/3, the kernel and its slopes on one triangle
     "fit": lambda n: n**3 + n**2 / 2 * (2 * (3 * DIM + EXP) + 3 + 4 * DIM),
-    # two triangular solves a point, the kernel column, its slopes
+    # two triangular solves per point, the kernel column, its slopes
     "predict": lambda n: QUERIES * (2 * n**2 + n * (3 * DIM + EXP + 4 + 7 * DIM)),
     # P (differences and sums) and D (differences and twice as many sums) on one triangle, and one triangular solve
     "integrate": lambda n: n**2 / 2 * ((3 * 2 * DIM + EXP) + (3 * 3 * DIM + EXP) + 8) + n**2,

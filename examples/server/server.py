@@ -6,7 +6,7 @@ import math
 import sys
 import time
 
-time.sleep(1)  # what a large library or a table of physics takes to load: once a worker, not once a point
+time.sleep(1)  # what a large library or a table of physics takes to load: once per worker, not once per point
 with open("line.csv") as file:
     data = [(float(row["x"]), float(row["y"])) for row in csv.DictReader(file)]
 print("ready", file=sys.stderr)  # standard error is free for remarks, standard output is for answers

@@ -78,7 +78,7 @@ def integrate(
             points. They are evaluated first. A good one saves evaluations; a wrong one costs one, and may slow the
             search at first.
         workers: How many evaluations an executor runs at the same time, where it does not say so itself.
-        n_jobs: The same as ``executor`` with a number of processes; ``-1`` is one a core.
+        n_jobs: The same as ``executor`` with a number of processes; ``-1`` is one per core.
         resume: A result to go on from, with a larger budget for instance; a run with a store goes on by itself.
         labels: What plots and reports call the parameters, by name: with units, or formulas between dollar signs.
         **settings: All other settings, as in problem files.

@@ -273,7 +273,7 @@ class Result:
             try:
                 blobs[str(id)] = json.loads(json.dumps(blob, default=_plain))
             except (TypeError, ValueError, RecursionError):
-                warnings.warn(f"what evaluation {id} returned beside its value is no JSON: it is not saved", stacklevel=2)
+                warnings.warn(f"what evaluation {id} returned besides its value cannot be written as JSON: it is not saved", stacklevel=2)
         text = json.dumps(
             {"batchquad": _FORMAT, "found": self._found, "blobs": blobs, "journal": (self._journal or b"").decode()}
         )

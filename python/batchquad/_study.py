@@ -41,7 +41,7 @@ class Job:
 
     #: Its number, by which it is answered.
     id: int
-    #: The point, one value a parameter, and the same by name.
+    #: The point, one value per parameter, and the same by name.
     theta: np.ndarray
     parameters: dict[str, float]
     #: For the likelihood's own randomness: the same for a point whenever it is evaluated.

@@ -19,7 +19,7 @@ def plus_minus(value: float | None, sd: float | None) -> str:
 
 
 def facts(rows: list[tuple[str, str]]) -> str:
-    """Labels and what they stand for, one a line, without anything that could move a terminal's cursor."""
+    """Labels and what they stand for, one per line, without anything that could move a terminal's cursor."""
     width = max((len(label) for label, _ in rows), default=0)
     return "\n".join(f"{label:<{width}}  {clean(text)}".replace("\n", " ") for label, text in rows)
 

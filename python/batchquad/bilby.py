@@ -210,7 +210,7 @@ def as_batchquad(priors: Any, names: list[str]) -> dict[Any, Any] | UnitCube:
     """The prior of batchquad that a ``PriorDict`` describes, for the parameters that are sampled.
 
     A family that the core has is translated exactly; any other goes through its ``rescale``, as a map from the unit cube. Fixed
-    parameters and constraints are no part of it.
+    parameters and constraints do not belong to it.
     """
     if any(name in getattr(priors, "conditional_keys", []) for name in names):
         return UnitCube(lambda cube: [float(np.squeeze(value)) for value in priors.rescale(names, cube)], names)

@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use batchquad::prior::{self, Distribution, Family, Joint, MultivariateNormal, Parameter, Parameters, UnitCubeMap};
+use batchquad::prior::{
+    self, Distribution, Family, JointPrior, MultivariateNormal, Parameter, Parameters, UnitCubeMap,
+};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyDict};
 use serde::{
@@ -57,7 +59,7 @@ impl Prior {
                     let (mean, covariance): (Vec<f64>, Vec<Vec<f64>>) = given.extract()?;
                     let normal = MultivariateNormal::new(mean.clone(), covariance.clone()).map_err(|e| refused(&e))?;
                     parameters
-                        .push(Parameter::Joint { names: names.clone(), prior: Joint::MultivariateNormal(normal) });
+                        .push(Parameter::Joint { names: names.clone(), prior: JointPrior::MultivariateNormal(normal) });
                     priors.push(prior::Prior::multivariate_normal(names, mean, covariance).map_err(|e| refused(&e))?);
                 }
                 "unit-cube" => {

@@ -529,8 +529,5 @@ fn word(applied: Applied) -> &'static str {
 fn remark(replay: &Replay) -> Option<String> {
     let torn = replay.torn.as_ref()?;
     let kept = torn.kept.as_ref().map(|path| format!(", kept aside in {}", path.display())).unwrap_or_default();
-    Some(format!(
-        "the store ended in the middle of a record ({} bytes{kept}), which nobody had been told of",
-        torn.bytes
-    ))
+    Some(format!("the store ended in the middle of a record ({} bytes{kept}), which had not counted", torn.bytes))
 }

@@ -45,9 +45,9 @@ pub enum Command {
     },
     /// Make an empty store for a problem, to be filled by `ask` and `tell` or by `run`
     New(NewArgs),
-    /// Choose points to evaluate and print them, one JSON object a line
+    /// Choose points to evaluate and print them, one JSON object per line
     Ask(AskArgs),
-    /// Take in answers, one JSON object a line: {"id": 3, "log_likelihood": -1.5} or {"id": 3, "failed": "why"}
+    /// Take in answers, one JSON object per line: {"id": 3, "log_likelihood": -1.5} or {"id": 3, "failed": "why"}
     ///
     /// A noisy value comes with its standard deviation: {"id": 3, "log_likelihood": -1.5, "sd": 0.2}. Several such values for the same
     /// evaluation all count, by their precision.
@@ -62,7 +62,7 @@ pub enum Command {
         #[arg(long)]
         replace: bool,
     },
-    /// Take in a table of evaluations made elsewhere (CSV: one column a parameter, and log_likelihood)
+    /// Take in a table of evaluations made elsewhere (CSV: one column per parameter, and log_likelihood)
     ///
     /// A column named sd holds the standard deviations of noisy values; it may be empty where there is none.
     Import {
@@ -102,7 +102,7 @@ pub enum Command {
     },
     /// Compare models: log Z side by side, Bayes factors, posterior model probabilities under equal prior odds
     Compare {
-        /// The stores, one a model; `name=store` gives the model a name of your own
+        /// The stores, one per model; `name=store` gives the model a name of your own
         #[arg(required = true, num_args = 2.., value_hint = ValueHint::DirPath, value_name = "[NAME=]STORE")]
         stores: Vec<String>,
         /// Print one JSON object
@@ -190,7 +190,7 @@ pub struct RunArgs {
     /// The store; beside the problem file by default, with the extension .batchquad
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub store: Option<PathBuf>,
-    /// Evaluations at the same time; by default one a core
+    /// Evaluations at the same time; by default one per core
     #[arg(long, value_name = "N")]
     pub workers: Option<usize>,
     /// What replaces the problem file's settings.
@@ -222,7 +222,7 @@ pub struct NewArgs {
     /// What replaces the problem file's settings.
     #[command(flatten)]
     pub changes: Changes,
-    /// Start with a table of evaluations made elsewhere (CSV: one column a parameter, and log_likelihood)
+    /// Start with a table of evaluations made elsewhere (CSV: one column per parameter, and log_likelihood)
     #[arg(long, value_name = "TABLE", value_hint = ValueHint::FilePath)]
     pub import: Option<PathBuf>,
 }
@@ -299,7 +299,7 @@ pub struct DrawsArgs {
 pub enum DrawsFormat {
     /// A table with a header
     Csv,
-    /// One JSON object a line
+    /// One JSON object per line
     Jsonl,
 }
 

@@ -6,7 +6,7 @@ use anyhow::Result;
 use batchquad::{
     Error, Prior, Settings,
     evaluate::{CommandEvaluator, CommandSpec, Evaluator, Mode, UmbridgeEvaluator, UmbridgeSpec},
-    prior::{Joint, MultivariateNormal, Parameter, Parameters, require_name},
+    prior::{JointPrior, MultivariateNormal, Parameter, Parameters, require_name},
     run::{OnFailure, Plan},
 };
 use serde::Deserialize;
@@ -141,7 +141,7 @@ impl Likelihood {
     pub fn describe(&self) -> (&'static str, String) {
         match self {
             Self::Command(spec) => {
-                let mode = if spec.mode == Mode::Server { "server" } else { "one process a call" };
+                let mode = if spec.mode == Mode::Server { "server" } else { "one process per call" };
                 ("command", format!("{:?} ({mode})", spec.command))
             }
             Self::Umbridge(spec) => {
@@ -219,7 +219,7 @@ fn parameter(at: &str, value: &Value) -> Result<(Parameter, Labels), BadInput> {
                 )));
             }
             let labels = names.iter().cloned().zip(raw.labels.into_iter().flatten()).collect();
-            Ok((Parameter::Joint { names, prior: Joint::MultivariateNormal(normal) }, labels))
+            Ok((Parameter::Joint { names, prior: JointPrior::MultivariateNormal(normal) }, labels))
         }
         (None, None) => Err(BadInput(format!("{at}: the key `name` is missing"))),
         (Some(_), Some(_)) => Err(BadInput(format!("{at}: found both name and names, expected one of them"))),

@@ -105,7 +105,7 @@ pub fn signals() -> Result<Arc<AtomicBool>> {
     Ok(stopped)
 }
 
-/// Lets keys arrive without a return and without being shown; what was before, unless standard input is no terminal.
+/// Lets keys arrive without a return and without being shown; what was before, unless standard input is not a terminal.
 #[cfg(unix)]
 fn keys_at_once() -> Option<rustix::termios::Termios> {
     use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};

@@ -105,9 +105,6 @@ pub fn state(engine: &Engine, dir: &Path) -> (&'static str, Option<Holder>) {
 fn tell_torn(replay: &Replay) {
     if let Some(torn) = &replay.torn {
         let kept = torn.kept.as_ref().map(|path| format!(", kept aside in {}", path.display())).unwrap_or_default();
-        note(&format!(
-            "the store ended in the middle of a record ({} bytes{kept}), which nobody had been told of",
-            torn.bytes
-        ));
+        note(&format!("the store ended in the middle of a record ({} bytes{kept}), which had not counted", torn.bytes));
     }
 }

@@ -1,4 +1,5 @@
-//! The four numerical kernels of a round, and the matrix product that tells what the machine can do.
+//! The four numerical kernels of a round, the triangular solves inside them beside the matrix crate's, and the matrix product that
+//! tells what the machine can do.
 //!
 //! `numpy_bench.py` beside this file does the same work on problems of the same distribution; `scripts/bench.py` runs both
 //! and writes the table in `README.md`.
@@ -16,6 +17,7 @@ use criterion::{
     BatchSize, Bencher, BenchmarkId, Criterion, SamplingMode, criterion_group, criterion_main,
     measurement::{Measurement, ValueFormatter, WallTime},
 };
+use faer::{Mat, Par, Side, linalg::triangular_solve::solve_lower_triangular_in_place};
 
 /// Time of the processor, not of the clock on the wall: what else the machine does counts less.
 struct CpuTime;
@@ -94,6 +96,26 @@ fn core(c: &mut Criterion<CpuTime>) {
         run("fit", &mut |b| b.iter(|| fit(black_box(gp))));
         run("predict", &mut |b| b.iter(|| gp.predict(black_box(&queries), Order::Gradient).unwrap()));
         run("integrate", &mut |b| b.iter(|| black_box(&belief).estimate().unwrap()));
+        // The triangular solves of a prediction, ours and the matrix crate's.
+        let columns = gp.kernel().gram(gp.nodes(), &queries).unwrap();
+        let gram = gp.kernel().gram(gp.nodes(), gp.nodes()).unwrap();
+        let kernel = Mat::from_fn(n, n, |i, j| gram.get(i, j) + if i == j { 1e-6 } else { 0.0 });
+        let factor = kernel.llt(Side::Lower).unwrap();
+        run("solve", &mut |b| {
+            let solve = |mut x| {
+                gp.factor().half_solve(&mut x);
+                x
+            };
+            b.iter_batched(|| columns.clone(), solve, BatchSize::PerIteration);
+        });
+        run("solve-faer", &mut |b| {
+            let given = || Mat::from_fn(n, QUERIES, |i, j| columns.get(i, j));
+            let solve = |mut x: Mat<f64>| {
+                solve_lower_triangular_in_place(factor.L(), x.as_mut(), Par::Seq);
+                x
+            };
+            b.iter_batched(given, solve, BatchSize::PerIteration);
+        });
         run("append", &mut |b| {
             let given = || (cross.clone(), corner.clone());
             b.iter_batched(

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 /// What can go wrong, with the offending value in the payload.
 ///
-/// Every message names the value that was refused and what was expected instead, so that it can be shown to a user as it
-/// stands. [`Error::is_recoverable`] tells whether the same object can still be used after mending the input.
+/// Every message names the value that was refused and what was expected instead, so that it can be shown to a user as
+/// it stands. [`Error::is_recoverable`] tells whether the same object can still be used after mending the input.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -179,8 +179,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// Whether the caller can mend its input and go on with the same objects.
     ///
-    /// Refused input leaves everything as it was; a failed numerical procedure means that the belief could not be formed,
-    /// a failed write or a damaged journal that the store takes no more records.
+    /// Refused input leaves everything as it was; a failed numerical procedure means that the belief could not be
+    /// formed, a failed write or a damaged journal that the store takes no more records.
     #[must_use]
     pub fn is_recoverable(&self) -> bool {
         !matches!(self, Self::Numerical { .. } | Self::Io { .. } | Self::StoreDamaged { .. } | Self::StoreFailed { .. })

@@ -1,8 +1,8 @@
 //! Breaking off long computations: a request to stop that is looked at between their steps.
 //!
-//! [`heeding`] names the request for as long as some work lasts, on the thread that does it. Whatever that work calls looks at
-//! it ([`check`]) without knowing who asks: searches before every evaluation of what they maximise. Work that hands parts of
-//! itself to other threads takes the request along ([`Heeded`]).
+//! [`heeding`] names the request for as long as some work lasts, on the thread that does it. Whatever that work calls
+//! looks at it ([`check`]) without knowing who asks: searches before every evaluation of what they maximise. Work that
+//! hands parts of itself to other threads takes the request along ([`Heeded`]).
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 
 /// A request to stop, shared by everybody who can make it and everybody who heeds it.
 ///
-/// Raised once, commands are asked to end (SIGTERM) and killed after their grace; raised again, they are killed at once.
-/// It is one atomic counter, so raising it is allowed in a signal handler.
+/// Raised once, commands are asked to end (SIGTERM) and killed after their grace; raised again, they are killed at
+/// once. It is one atomic counter, so raising it is allowed in a signal handler.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt(Arc<AtomicU8>);
 
@@ -47,7 +47,8 @@ thread_local! {
     static HEEDED: RefCell<Vec<Interrupt>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Does `work` on this thread, breaking its long computations off with [`Error::Interrupted`] once `interrupt` is raised.
+/// Does `work` on this thread, breaking its long computations off with [`Error::Interrupted`] once `interrupt` is
+/// raised.
 ///
 /// What was worked out before stays, and nothing half-done does: an engine can be asked again.
 ///

@@ -1,4 +1,4 @@
-//! Plain data that the parts hand to each other: jobs, outcomes, estimates.
+//! Plain data that the parts hand to each other: jobs and outcomes.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ impl std::fmt::Display for JobId {
 pub struct Job {
     /// Its number.
     pub id: JobId,
-    /// The point in the user's own units, one value a parameter.
+    /// The point in the user's own units, one value per parameter.
     pub theta: Vec<f64>,
     /// A seed for the likelihood's own randomness, a function of the run's seed and the id.
     pub seed: u64,
@@ -46,7 +46,8 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    /// Whether the machinery, rather than the likelihood at this point, is the likely cause, so that trying again is sensible.
+    /// Whether the machinery, rather than the likelihood at this point, is the likely cause, so that trying again is
+    /// sensible.
     #[must_use]
     pub fn is_infrastructure(self) -> bool {
         matches!(self, Self::Signal | Self::Timeout | Self::LostWorker)
@@ -101,8 +102,9 @@ impl Outcome {
         }
     }
 
-    /// The outcome with the standard deviation of its noise, if one was given: a value whose standard deviation is no finite number ≥ 0 is a
-    /// failure of kind [`FailureKind::Parse`]. Failures have none, and neither has −∞: a likelihood of zero is zero.
+    /// The outcome with the standard deviation of its noise, if one was given. A value whose standard deviation is not
+    /// a finite number ≥ 0 becomes a failure of kind [`FailureKind::Parse`]. Failures have none, and neither has −∞: a
+    /// likelihood of zero is zero.
     #[must_use]
     pub fn with_sd(self, theta: &[f64], sd: Option<f64>) -> (Self, Option<f64>) {
         match (&self, sd) {

@@ -1,4 +1,5 @@
 //! Diagnostics: they see what is wrong, say it in words, and hold their tongue when nothing is.
+#![cfg(feature = "run")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use batchquad::{

@@ -1,4 +1,5 @@
 //! The run as a fold of its events: pure asking, resuming after every event, any order of answers, honest endings.
+#![cfg(feature = "run")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::f64::consts::TAU;
@@ -95,6 +96,30 @@ impl Record for Tape {
 
 fn value(job: &Job) -> Outcome {
     Outcome::Value(bump(&job.theta))
+}
+
+#[test]
+fn only_what_is_news_is_recorded_and_only_what_is_recorded_counts() {
+    struct Full;
+    impl Record for Full {
+        fn append(&mut self, _: &Event) -> Result<()> {
+            Err(Error::io("journal.jsonl", "append to", "no space left on device"))
+        }
+    }
+    let told = |id: u64, value: f64| Event::Told(Told::new(JobId(id), Outcome::Value(value)));
+    let mut engine = Engine::new(prior(1), Settings::default(), 1).unwrap();
+    let mut tape = Tape::default();
+    let asked = Event::Asked(engine.ask(2).unwrap());
+    engine.keep(&mut tape, &asked).unwrap();
+    for _ in 0..3 {
+        engine.keep(&mut tape, &told(0, -2.0)).unwrap();
+        assert!(engine.keep(&mut tape, &told(17, 0.0)).is_err());
+        assert!(engine.keep(&mut tape, &told(1, f64::NAN)).is_err());
+    }
+    assert_eq!(tape.0, [asked, told(0, -2.0)]);
+    let before = engine.ledger().clone();
+    assert!(engine.keep(&mut Full, &told(1, -1.0)).is_err());
+    assert_eq!(*engine.ledger(), before);
 }
 
 fn finish(engine: &mut Engine, evaluator: &mut dyn Evaluator, record: &mut dyn Record) -> Stop {

@@ -1,4 +1,5 @@
 //! Commands, one process per call: everything a program can do wrong, and what it may rely on.
+#![cfg(feature = "run")]
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,4 +1,5 @@
 //! Commands as servers: what a long-lived process can do wrong, and how it is brought back.
+#![cfg(feature = "run")]
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,4 +1,5 @@
 //! Closures on threads: panics, numbers that are none, queues, interrupts and drops.
+#![cfg(feature = "run")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod evaluate_common;

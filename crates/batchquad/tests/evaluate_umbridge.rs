@@ -1,4 +1,5 @@
 //! UM-Bridge servers: what they say, how they fail, and who takes over.
+#![cfg(feature = "run")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{

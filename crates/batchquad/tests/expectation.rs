@@ -1,4 +1,5 @@
 //! Ratios of integrals: their value, their stated error, and whether it is honest.
+#![cfg(feature = "run")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use batchquad::{

@@ -3,6 +3,7 @@
 //! `BATCHQUAD_FUZZ` is how many inputs each test makes (a few thousand by default; `scripts/attack` asks for millions),
 //! `BATCHQUAD_FUZZ_SEED` where they begin. Inputs are mutations of those in `tests/corpus`, which are all tried as they are
 //! first: what once did harm is kept there.
+#![cfg(feature = "run")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod corpus;

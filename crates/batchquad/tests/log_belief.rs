@@ -1,4 +1,5 @@
 //! The belief about log ℓ: exact where it should be, honest where it cannot be.
+#![cfg(feature = "run")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::f64::consts::TAU;

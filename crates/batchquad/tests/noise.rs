@@ -1,4 +1,5 @@
 //! Values that come with the standard deviation of their noise.
+#![cfg(feature = "run")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use batchquad::{

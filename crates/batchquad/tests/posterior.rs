@@ -1,11 +1,12 @@
 //! The posterior that a belief implies: against brute-force grids of the same belief, and against true posteriors.
+#![cfg(feature = "run")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
 
 use batchquad::{
     Config, Points, Prior, Settings,
-    belief::{Gaussian, Mixture, Model, SquaredExponential, Surrogate},
+    belief::{Belief, Gaussian, Mixture, Model, SquaredExponential, Surrogate},
     infer::{Marginal, Method, Posterior},
     integrate,
     numeric::{Jitter, Purpose, Stream},
@@ -13,6 +14,13 @@ use batchquad::{
     run::SurrogateChoice,
 };
 use common::{normal_trapezoid, tensor_for_mixture};
+
+// A posterior owns what it needs, and threads can share it.
+const _: () = {
+    const fn shared<T: Send + Sync + 'static>() {}
+    shared::<Posterior>();
+    shared::<Belief>();
+};
 
 /// Two lumps of different size, never far below their top: `α` is a tenth of it and matters.
 fn log_value(x: &[f64]) -> f64 {

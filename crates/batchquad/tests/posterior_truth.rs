@@ -1,4 +1,5 @@
 //! The posterior after a run, against the true one; parameters under every kind of prior; draws against closed forms.
+#![cfg(feature = "run")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use batchquad::{

@@ -1,4 +1,5 @@
 //! The report of a run: one word for one thing, and counts that agree with the evaluations.
+#![cfg(feature = "run")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use batchquad::{

@@ -1,4 +1,5 @@
 //! Points that a user gives a run to begin with.
+#![cfg(feature = "run")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use batchquad::{

@@ -1,6 +1,6 @@
 """The problems of src/problems/world in numpy: data, priors and log-likelihoods, for the scripts beside it.
 
-A log-likelihood takes an array of parameter vectors, one a row, and returns a vector. A prior is a list of one-dimensional
+A log-likelihood takes an array of parameter vectors, one per row, and returns a vector. A prior is a list of one-dimensional
 distributions; `to_theta` maps standard normal coordinates to parameters as the library does.
 """
 
@@ -183,7 +183,7 @@ def runge_kutta(slope: Callable, u: np.ndarray, v: np.ndarray, h: float) -> tupl
 
 
 def lotka_path(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Prey and predators in the years 0, 1, ..., one column a year, by Runge-Kutta of order 4 with fixed steps."""
+    """Prey and predators in the years 0, 1, ..., one column per year, by Runge-Kutta of order 4 with fixed steps."""
     a, b, d, c, u, v = theta[:, :6].T
     h = 1.0 / LOTKA_STEPS
 
@@ -229,7 +229,7 @@ SIR_PRIOR = [("log-normal", 0.3, 1.0), ("log-normal", 0.3, 1.0), ("log-normal", 
 
 
 def sir_cases(theta: np.ndarray) -> np.ndarray:
-    """Expected new cases, one column a day, by Runge-Kutta of order 4 with fixed steps."""
+    """Expected new cases, one column per day, by Runge-Kutta of order 4 with fixed steps."""
     b, g, i = theta.T
     s = SIR_PEOPLE - i
     h = 1.0 / SIR_STEPS

@@ -117,7 +117,7 @@ pub struct Efficiency {
     pub over: usize,
     /// Median evaluations with the largest; absent if fewer than half of the runs got there.
     pub evaluations: Option<f64>,
-    /// … and with the smallest.
+    /// The same with the smallest.
     pub evaluations_over: Option<f64>,
     /// One over the other.
     pub ratio: Option<f64>,

@@ -102,7 +102,7 @@ struct Common {
     /// Where results are kept, in a directory for each experiment; finished runs found there are not made again.
     #[arg(long, default_value = "results")]
     out: PathBuf,
-    /// Runs at a time; one a core by default.
+    /// Runs at a time; one per core by default.
     #[arg(long)]
     threads: Option<usize>,
     /// Evaluations a run, instead of the experiment's own number.

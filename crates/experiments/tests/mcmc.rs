@@ -115,7 +115,7 @@ fn every_evaluation_is_counted() {
     let length = Length { burn_in: 30, draws: 40 };
     let target = Ellipse::new([0.0; 2], 1.0, 0.5, 0.0);
     let walk = &Sampler::MetropolisHastings.chains(&target, 3, 1, length).unwrap()[0];
-    // One to start from, one a draw.
+    // One to start from, one per draw.
     assert_eq!(target.calls.load(Ordering::Relaxed), 71);
     assert_eq!((walk.evaluations(0), walk.evaluations(40)), (31, 71));
     let target = Ellipse::new([0.0; 2], 1.0, 0.5, 0.0);

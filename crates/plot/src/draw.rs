@@ -32,7 +32,7 @@ impl Frame<'_> {
         Some((self.x.at(x)?, self.y.at(y)?))
     }
 
-    /// Name and coordinates, one a line.
+    /// Name and coordinates, one per line.
     fn tip(&self, name: Option<&str>, x: f64, y: &str) -> String {
         let line = |axis: &Axis, value: &str| {
             let unit = axis.unit.as_deref().map(|u| format!(" {u}")).unwrap_or_default();

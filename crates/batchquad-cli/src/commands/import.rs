@@ -40,7 +40,7 @@ pub fn record(session: &mut Session, rows: Vec<Row>) -> Result<Exit> {
 }
 
 /// The rows of a table, every one inside the support of the prior. A column `sd` holds the standard deviations of the values; other columns that
-/// are no parameters are passed over.
+/// are not parameters are passed over.
 pub fn read(path: &Path, prior: &Prior) -> Result<Vec<Row>> {
     let bad = |why: String| BadInput(format!("{}: {why}", path.display()));
     let mut reader = csv::ReaderBuilder::new()
@@ -67,7 +67,7 @@ pub fn read(path: &Path, prior: &Prior) -> Result<Vec<Row>> {
         let line = record.position().map_or(0, csv::Position::line);
         let cell = |k: usize| {
             let text = record.get(k).unwrap_or("");
-            // As from the likelihood itself: what overflows is no number.
+            // As from the likelihood itself: what overflows is not a number.
             number(text).ok_or_else(|| bad(format!("line {line}: {} is {text:?}, expected a number", &header[k])))
         };
         // An export of ours has rows without a value: failed or pending.

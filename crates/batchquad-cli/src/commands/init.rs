@@ -68,7 +68,7 @@ pub fn init(args: &InitArgs) -> Result<Exit> {
     .chain(stub.iter().map(|stub| (dir.join(stub.file), stub.text.clone())))
     .collect();
     if let Some((there, _)) = files.iter().find(|(path, _)| path.exists()) {
-        return Err(BadInput(format!("{} is there already, expected a directory without it", there.display())).into());
+        return Err(BadInput(format!("{} exists already, expected a directory without it", there.display())).into());
     }
     // What is written is what `run` accepts.
     Problem::parse(&files[0].1, dir)?;
@@ -214,7 +214,7 @@ command = [{}]
 [run]
 max_evaluations = 64
 batch = 8                  # points chosen together
-# workers = 8              # evaluations at the same time; by default one a core
+# workers = 8              # evaluations at the same time; by default one per core
 # target_sd = 0.05         # stop when log Z is known so well
 # seed = 0                 # same seed, same points
 ",

@@ -32,7 +32,7 @@ pub fn save(html: &str, file: &Path, named: Named) -> Result<()> {
         out.write_all(html.as_bytes())?;
         return Ok(out.flush()?);
     }
-    let name = file.file_name().ok_or_else(|| BadInput(format!("{} is no file to write to", file.display())))?;
+    let name = file.file_name().ok_or_else(|| BadInput(format!("{} is not a file to write to", file.display())))?;
     let refuse = |why: &str| Err(BadInput(format!("{} {why}", file.display())).into());
     let here = match file.symlink_metadata() {
         Ok(metadata) => Some(metadata),
@@ -53,7 +53,7 @@ pub fn save(html: &str, file: &Path, named: Named) -> Result<()> {
         Some(found) if found.is_dir() => return refuse("is a directory, expected a file to write to"),
         Some(found) if !found.is_file() => return write_into(html, file, &found),
         Some(found) if is_precious(&found) => {
-            return refuse("is there already and no page of batchquad's, expected another name (-o FILE)");
+            return refuse("exists already and is not a page of batchquad's, expected another name (-o FILE)");
         }
         _ => {}
     }
@@ -82,7 +82,7 @@ fn is_page(file: &Path) -> bool {
     read.is_ok() && String::from_utf8_lossy(&head).contains(MARK)
 }
 
-/// Writes to what is no regular file: nothing is created, cut or renamed.
+/// Writes to what is not a regular file: nothing is created, cut or renamed.
 #[cfg(unix)]
 fn write_into(html: &str, file: &Path, found: &Metadata) -> Result<()> {
     use rustix::{fs::OFlags, io::ioctl_fionbio};

@@ -15,9 +15,9 @@ use super::{
 };
 use crate::output::duration;
 
-/// A pause longer than this share of the time worked is drawn short,
+/// A pause longer than this share of the time worked is drawn short.
 const LONG: f64 = 0.1;
-/// … unless it is shorter than so many seconds.
+/// A pause shorter than this many seconds is not.
 const PAUSE: f64 = 10.0;
 /// More pauses than this are drawn without their lengths, which would cover each other.
 const LABELS: usize = 5;

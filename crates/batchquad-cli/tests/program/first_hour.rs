@@ -258,7 +258,7 @@ fn a_problem_is_begun_in_any_language() {
         assert_ne!(result["verdict"], "do-not-trust", "{result}");
         // Nothing is written over.
         let refused = place.run(&["init", "model", "--language", language], 2).stderr;
-        assert!(refused.contains("problem.toml is there already"), "{refused}");
+        assert!(refused.contains("problem.toml exists already"), "{refused}");
     }
     let place = Place::new(WITH_ARGUMENTS, "", "");
     place.run(

@@ -70,7 +70,7 @@ fn a_page_replaces_files_and_nothing_else() {
     place.write("precious", "years of work");
     symlink("precious", place.path("page.html")).unwrap();
     let done = place.run(&write, 2);
-    assert!(done.stderr.contains("no page of batchquad's"), "{}", done.stderr);
+    assert!(done.stderr.contains("not a page of batchquad's"), "{}", done.stderr);
     assert_eq!(fs::read_to_string(place.path("precious")).unwrap(), "years of work");
     place.write("precious", "");
     place.run(&write, 0);
@@ -93,7 +93,7 @@ fn a_page_that_nobody_named_replaces_only_pages() {
     let place = finished();
     place.write("problem.html", "<html>a page of my own</html>");
     let done = place.run(&["report", STORE], 2);
-    assert!(done.stderr.contains("no page of batchquad's"), "{}", done.stderr);
+    assert!(done.stderr.contains("not a page of batchquad's"), "{}", done.stderr);
     assert_eq!(fs::read_to_string(place.path("problem.html")).unwrap(), "<html>a page of my own</html>");
     fs::remove_file(place.path("problem.html")).unwrap();
     place.run(&["report", STORE], 0);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::common::{Place, bump_log_z};
 
-/// The bump with noise of a known standard deviation, made of the question's seed: one process a call, or a server.
+/// The bump with noise of a known standard deviation, made of the question's seed: one process per call, or a server.
 const NOISY: &str = r#"#!/usr/bin/env python3
 import json, math, random, sys
 for line in sys.stdin:

@@ -37,8 +37,8 @@ pub struct Quadrature {
 /// ```
 ///
 /// # Errors
-/// [`Error::Length`] for no nodes, other dimensions or a different number of values, [`Error::Invalid`] for values that are not
-/// finite, [`Error::NotPositiveDefinite`] when even the largest jitter does not help.
+/// [`Error::Length`] for no nodes, other dimensions or a different number of values, [`Error::Invalid`] for values that
+/// are not finite, [`Error::NotPositiveDefinite`] when even the largest jitter does not help.
 pub fn integrate<M, K: Embed<M>>(
     kernel: &K,
     measure: &M,

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 pub struct Estimate {
     /// `scale + log E[Z]`; −∞ when the mean is not positive (a plain Gaussian process may say so).
     pub log_z: f64,
-    /// `√log(1 + V/E²)`: the standard deviation of `log Z` if `Z` is log-normal with these moments; +∞ when the mean is not
-    /// positive.
+    /// `√log(1 + V/E²)`: the standard deviation of `log Z` if `Z` is log-normal with these moments; +∞ when the mean is
+    /// not positive.
     pub log_z_sd: f64,
     /// `c`, the largest log-likelihood seen.
     pub scale: f64,
@@ -20,7 +20,8 @@ pub struct Estimate {
     pub clamped: bool,
 }
 
-/// `log Z = -14.019 ± 0.012`, with as many digits as the standard deviation makes meaningful; a precision asks for so many decimals of both.
+/// `log Z = -14.019 ± 0.012`, with as many digits as the standard deviation makes meaningful; a precision asks for so
+/// many decimals of both.
 ///
 /// ```
 /// use batchquad::Estimate;
@@ -67,7 +68,8 @@ impl Estimate {
         Self { log_z, log_z_sd, scale, mean, variance: mean * mean * log_z_sd.powi(2).exp_m1(), clamped: false }
     }
 
-    /// The same with a further standard deviation of the mean, in units of `e^scale`, that is independent of the variance so far.
+    /// The same with a further standard deviation of the mean, in units of `e^scale`, that is independent of the
+    /// variance so far.
     #[must_use]
     pub fn widened(self, further: f64) -> Self {
         if self.log_z_sd.is_infinite() {

@@ -1,4 +1,5 @@
-//! The reference measure, and the coordinates in which the belief about the integrand lives. [`MATH.md` §6](crate::math).
+//! The reference measure, and the coordinates in which the belief about the integrand lives. [`MATH.md`
+//! §6](crate::math).
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,8 @@ use crate::{
     points::Points,
 };
 
-/// The share of the prior in a moved measure: the modelled integrand is then at most twice the likelihood, wherever the rest went.
+/// The share of the prior in a moved measure: the modelled integrand is then at most twice the likelihood, wherever the
+/// rest went.
 const PRIOR_SHARE: f64 = 0.5;
 
 /// The power of the likelihood in the density that a moved measure follows.
@@ -28,14 +30,15 @@ pub struct Place {
 }
 
 impl Place {
-    /// The normal approximation of the tempered posterior `ℓ^½ N(0, I)`, from the posterior's mean `m` and covariance `Σ`:
+    /// The normal approximation of the tempered posterior `ℓ^½ N(0, I)`, from the posterior's mean `m` and covariance
+    /// `Σ`:
     ///
     /// `B⁻¹ = ½Σ⁻¹ + ½I`, `B⁻¹b = ½Σ⁻¹m`.
     ///
     /// It is wider than the posterior and never wider than `2I`. Cost: `d³`.
     ///
     /// # Errors
-    /// [`crate::Error::NotPositiveDefinite`] when `Σ` is no covariance.
+    /// [`crate::Error::NotPositiveDefinite`] when `Σ` is not a covariance.
     pub fn tempered(mean: &[f64], covariance: &Matrix) -> Result<Self> {
         let d = mean.len();
         let posterior = Factor::exact("posterior covariance", covariance)?;
@@ -52,10 +55,12 @@ impl Place {
     }
 }
 
-/// Coordinates `v`, `u = b + Lv`, and the measure `q = ½ N(0, I) + ½ N(b, LLᵀ)` (in terms of `u`) that is integrated against.
+/// Coordinates `v`, `u = b + Lv`, and the measure `q = ½ N(0, I) + ½ N(b, LLᵀ)` (in terms of `u`) that is integrated
+/// against.
 ///
-/// `Z = ∫ ℓ N(u; 0, I) du = ∫ (ℓ N(u; 0, I)/q) q du`: the integrand that is modelled is `ℓ N(u; 0, I)/q`. Around a posterior that is
-/// nearly normal it is flat and round in the coordinates `v`, however narrow, tilted or far out the posterior is.
+/// `Z = ∫ ℓ N(u; 0, I) du = ∫ (ℓ N(u; 0, I)/q) q du`: the integrand that is modelled is `ℓ N(u; 0, I)/q`. Around a
+/// posterior that is nearly normal it is flat and round in the coordinates `v`, however narrow, tilted or far out the
+/// posterior is.
 #[derive(Debug, Clone)]
 pub struct Frame {
     place: Option<Gaussian>,
@@ -165,7 +170,8 @@ impl Frame {
         ((0..d).map(|k| shift[k] + dot(&rows[k], mean)).collect(), symmetric)
     }
 
-    /// `KL(N(b', B') ‖ N(b, B))` in nats, from this frame's `N(b, B)` to another place; infinite from latent coordinates as they are.
+    /// `KL(N(b', B') ‖ N(b, B))` in nats, from this frame's `N(b, B)` to another place; infinite from latent
+    /// coordinates as they are.
     ///
     /// # Errors
     /// As [`Gaussian::new`].
@@ -200,7 +206,8 @@ mod tests {
 
     #[test]
     fn a_gaussian_likelihood_is_tempered_to_its_square_root() {
-        // ℓ = N(u; a, s²) to the power ½ is N(u; a, 2s²) but for a factor: precision 1 + 1/(2s²), and a/(2s²) of it at a.
+        // ℓ = N(u; a, s²) to the power ½ is N(u; a, 2s²) but for a factor: precision 1 + 1/(2s²), and a/(2s²) of it at
+        // a.
         let (a, s2) = (3.0, 0.25);
         let (precision, mean) = (1.0 + 1.0 / s2, a / s2 / (1.0 + 1.0 / s2));
         let found = Place::tempered(&[mean], &Matrix::from_fn(1, 1, |_, _| 1.0 / precision)).unwrap();

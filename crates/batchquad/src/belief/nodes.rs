@@ -2,12 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use crate::{error::Result, interrupt::check, numeric::log_sum::log_sum_exp, points::Points};
+use crate::{
+    error::{Error, Result},
+    interrupt::check,
+    numeric::log_sum::log_sum_exp,
+    points::Points,
+};
 
 /// Nodes closer than this, in latent coordinates, are one node.
 ///
-/// With a jitter of `10⁻¹⁰` two nodes `10⁻⁵` lengthscales apart are the same to the kernel (`1 − k ≈ ½·10⁻¹⁰`). Kept apart they add
-/// nothing when they agree, and weights of `10⁹` when they do not.
+/// With a jitter of `10⁻¹⁰` two nodes `10⁻⁵` lengthscales apart are the same to the kernel (`1 − k ≈ ½·10⁻¹⁰`). Kept
+/// apart they add nothing when they agree, and weights of `10⁹` when they do not.
 pub const COINCIDENT: f64 = 1e-5;
 
 /// Log-likelihoods at one node that differ by more than this contradict each other.
@@ -20,7 +25,8 @@ pub struct Nodes {
     pub points: Points,
     /// The logarithm of the mean likelihood of each.
     pub log_values: Vec<f64>,
-    /// The mean log-likelihood of each, which is what noise of log-likelihoods leaves unbiased; weighted by precision where that is known.
+    /// The mean log-likelihood of each, which is what noise of log-likelihoods leaves unbiased; weighted by precision
+    /// where that is known.
     pub log_means: Vec<f64>,
     /// The standard deviation of the mean of each as it was given with its values; none where it was not.
     pub sds: Vec<Option<f64>>,
@@ -42,17 +48,24 @@ impl Nodes {
     /// Joins what coincides: a node's likelihood is the mean of those told there. Cost: `n(d + log n)`.
     ///
     /// # Errors
-    /// [`crate::Error::Length`] and [`crate::Error::NonFinitePoint`] as [`Points::from_rows`].
+    /// [`Error::Length`] when there is not one value per node, and with [`Error::NonFinitePoint`] as
+    /// [`Points::from_rows`].
     pub fn new(rows: &[Vec<f64>], log_values: &[f64]) -> Result<Self> {
         Self::noisy(rows, log_values, &vec![None; rows.len()], None)
     }
 
-    /// The same for values of which some came with the standard deviation `sᵢ` of their noise, and `common` is that of the others where it is
-    /// known: a node with such values has the mean `Σwᵢlᵢ/Σwᵢ`, `wᵢ = 1/sᵢ²`, and its standard deviation `(Σwᵢ)^(−½)`.
+    /// The same for values of which some came with the standard deviation `sᵢ` of their noise, and `common` is that of
+    /// the others where it is known: a node with such values has the mean `Σwᵢlᵢ/Σwᵢ`, `wᵢ = 1/sᵢ²`, and its standard
+    /// deviation `(Σwᵢ)^(−½)`.
     ///
     /// # Errors
     /// As [`Nodes::new`].
     pub fn noisy(rows: &[Vec<f64>], log_values: &[f64], sds: &[Option<f64>], common: Option<f64>) -> Result<Self> {
+        for (what, found) in [("log-likelihoods", log_values.len()), ("standard deviations", sds.len())] {
+            if found != rows.len() {
+                return Err(Error::length(what, rows.len(), found));
+            }
+        }
         let mut groups: Vec<(usize, Vec<f64>)> = Vec::new();
         let mut own: Vec<Vec<Option<f64>>> = Vec::new();
         let mut places = Places::default();
@@ -98,15 +111,15 @@ impl Nodes {
         })
     }
 
-    /// At most `most` of the nodes, in their order, and how many were left out: beyond a few thousand a belief takes hours and
-    /// tens of gigabytes, and neighbours say what has been said.
+    /// At most `most` of the nodes, in their order, and how many were left out: beyond a few thousand a belief takes
+    /// hours and tens of gigabytes, and neighbours say what has been said.
     ///
-    /// Those kept are far from each other where the tempered posterior `p = ℓ^½ N(u; 0, I)` is small and closer where it is
-    /// large: each in turn is the one whose least `(pᵢpⱼ)^(1/d) |uᵢ − uⱼ|²` to those before is greatest (a minimum energy
-    /// design, Joseph et al. 2015). Cost: `n·most·d`.
+    /// Those kept are far from each other where the tempered posterior `p = ℓ^½ N(u; 0, I)` is small and closer where
+    /// it is large: each in turn is the one whose least `(pᵢpⱼ)^(1/d) |uᵢ − uⱼ|²` to those before is greatest (a
+    /// minimum energy design, Joseph et al. 2015). Cost: `n·most·d`.
     ///
     /// # Errors
-    /// [`crate::Error::Interrupted`].
+    /// [`Error::Interrupted`].
     pub fn thinned(self, most: usize) -> Result<Self> {
         let n = self.points.len();
         if n <= most {
@@ -180,8 +193,8 @@ impl Places {
     }
 }
 
-/// The mean of finite values weighted by their precision, and its standard deviation: where one of them came with its own and that of the
-/// others is known. Values without any noise count alone.
+/// The mean of finite values weighted by their precision, and its standard deviation: where one of them came with its
+/// own and that of the others is known. Values without any noise count alone.
 fn precise_mean(values: &[f64], own: &[Option<f64>], common: Option<f64>) -> Option<(f64, f64)> {
     if own.iter().all(Option::is_none) || values.iter().any(|v| !v.is_finite()) {
         return None;
@@ -225,7 +238,8 @@ mod tests {
 
     #[test]
     fn what_coincides_is_found_wherever_it_is() {
-        // On a grid, far out, and a hair on either side of a cell's edge; beside every point one that coincides and one that does not.
+        // On a grid, far out, and a hair on either side of a cell's edge; beside every point one that coincides and one
+        // that does not.
         let mut rows: Vec<Vec<f64>> =
             (0..400).map(|i| vec![f64::from(i % 20) - 10.0, f64::from(i / 20) - 10.0]).collect();
         rows.extend((0..2000).map(|i| vec![1e-5 * f64::from(i) * 1.7, 37.0]));

@@ -1,10 +1,12 @@
-//! What the values say about each other: leave-one-out residuals and the jackknife, in closed form. [`MATH.md` §3](crate::math).
+//! What the values say about each other: leave-one-out residuals and the jackknife, in closed form. [`MATH.md`
+//! §3](crate::math).
 
 use serde::Serialize;
 
 use crate::belief::gp::Gp;
 
-/// A node as all the others predict it, on the scale of the Gaussian process (the square root of the likelihood, or itself).
+/// A node as all the others predict it, on the scale of the Gaussian process (the square root of the likelihood, or
+/// itself).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Residual {
     /// The value at the node.
@@ -29,11 +31,12 @@ pub(crate) fn leave_one_out(gp: &Gp) -> Vec<Residual> {
     gp.weights().iter().zip(gp.targets()).zip(gp.factor().inverse_diagonal()).map(residual).collect()
 }
 
-/// The jackknife's standard deviation of the mean of `Z`, in units of `eᶜ`: `√Σδᵢ²`, where `δᵢ = (wᵢ/[K⁻¹]ᵢᵢ)(K⁻¹c)ᵢ` is what leaving out
-/// the value of node `i` takes from the mean to first order; `c` is `z` for a plain process and `Pw` for a warped one. Cost: `n²`.
+/// The jackknife's standard deviation of the mean of `Z`, in units of `eᶜ`: `√Σδᵢ²`, where `δᵢ = (wᵢ/[K⁻¹]ᵢᵢ)(K⁻¹c)ᵢ`
+/// is what leaving out the value of node `i` takes from the mean to first order; `c` is `z` for a plain process and
+/// `Pw` for a warped one. Cost: `n²`.
 ///
-/// It needs the residuals of [`leave_one_out`] and no assumption about the process: where the hyperparameters promise more than the
-/// values keep, it is larger than the model's own standard deviation.
+/// It needs the residuals of [`leave_one_out`] and no assumption about the process: where the hyperparameters promise
+/// more than the values keep, it is larger than the model's own standard deviation.
 pub(crate) fn jackknife(gp: &Gp, with_z: &[f64], residuals: &[Residual]) -> f64 {
     let solved = gp.factor().solve_vec(with_z);
     residuals.iter().zip(&solved).map(|(r, s)| ((r.value - r.predicted) * s).powi(2)).sum::<f64>().sqrt()

@@ -46,7 +46,8 @@ pub struct Surrogate {
 impl Surrogate {
     /// The belief with hyperparameters of the highest marginal likelihood; `warm` makes a refit cheap.
     ///
-    /// Nodes are in the coordinates of the frame, and `log_values` are logarithms of the integrand with respect to its measure.
+    /// Nodes are in the coordinates of the frame, and `log_values` are logarithms of the integrand with respect to its
+    /// measure.
     ///
     /// # Errors
     /// [`Error::NonFiniteValue`] for NaN and +∞, [`Error::NoFiniteValue`] when all values are −∞; as [`gp::fit`].
@@ -94,13 +95,14 @@ impl Surrogate {
     /// The belief about the evidence.
     ///
     /// # Errors
-    /// [`crate::Error::NotPositiveDefinite`] if an integral's covariance cannot be factorised, which finite input excludes.
+    /// [`crate::Error::NotPositiveDefinite`] if an integral's covariance cannot be factorised, which finite input
+    /// excludes.
     pub fn estimate(&self) -> Result<Estimate> {
         self.estimate_as(self.model)
     }
 
-    /// The belief about the evidence under another reading of the same Gaussian process: WSABI-L or WSABI-M when this is one of
-    /// them.
+    /// The belief about the evidence under another reading of the same Gaussian process: WSABI-L or WSABI-M when this
+    /// is one of them.
     ///
     /// # Errors
     /// As [`Surrogate::estimate`]; [`crate::Error::Invalid`] for a reading that does not fit the warp.
@@ -115,7 +117,8 @@ impl Surrogate {
         Process { gp: &self.gp, measure: self.measure(), alpha: self.alpha }
     }
 
-    /// `E[f]` at each point, in units of `e^scale` and without the density. Cost: `n` a point, `n²` for WSABI-M, which needs variances.
+    /// `E[f]` at each point, in units of `e^scale` and without the density. Cost: `n` per point, `n²` for WSABI-M, which
+    /// needs variances.
     ///
     /// # Errors
     /// [`Error::Length`] for points of another dimension.
@@ -133,7 +136,8 @@ impl Surrogate {
         Ok(p.mean.iter().zip(&p.variance).map(|(&m, &c)| warp.moments(self.alpha, m, c)).collect())
     }
 
-    /// Adds `log E[f]` at each point with derivatives, in units of `e^scale` and without the density; NaN where a belief is negative.
+    /// Adds `log E[f]` at each point with derivatives, in units of `e^scale` and without the density; NaN where a
+    /// belief is negative.
     ///
     /// # Errors
     /// [`Error::Length`] for points of another dimension.
@@ -170,8 +174,8 @@ impl Surrogate {
         residuals::leave_one_out(&self.gp)
     }
 
-    /// What leaving out single values would change, as a standard deviation of the mean of `Z` in units of `e^scale`, from
-    /// [`Surrogate::residuals`]. Cost: `n²`.
+    /// The jackknife: how much leaving out each value in turn changes the mean of `Z`, as a standard deviation in units
+    /// of `e^scale`, from [`Surrogate::residuals`]. Cost: `n²`.
     ///
     /// # Errors
     /// As [`Surrogate::estimate`].
@@ -201,8 +205,8 @@ impl Surrogate {
         Ok(found.iter().enumerate().map(predicted).collect())
     }
 
-    /// The values of the process at `x` where the integrand takes there what `choose` makes of the mean and the variance believed; `None`
-    /// means the mean, of which no digits are lost on the way. [`Surrogate::condition`] takes them.
+    /// The values of the process at `x` for which the integrand takes the value that `choose` makes of its mean and
+    /// variance there. `None` means the mean, which loses no digits on the way. [`Surrogate::condition`] takes them.
     ///
     /// # Errors
     /// [`Error::Length`] for points of another dimension.
@@ -269,7 +273,8 @@ impl Surrogate {
         self.model.warp().is_closed().then(|| self.process())
     }
 
-    /// The process and the measure, if the process is on the square root: `α + ½m²` is then close to the integrand under every reading.
+    /// The process and the measure, if the process is on the square root: `α + ½m²` is then close to the integrand
+    /// under every reading.
     pub(crate) fn square_form(&self) -> Option<Process<'_>> {
         (self.model.warp().scale() == Scale::Root).then(|| self.process())
     }
@@ -344,7 +349,8 @@ pub(crate) struct Jittered {
     pub(crate) largest: f64,
 }
 
-/// `q(x)²/C(x)`, where `q(x) = p(x) − k(x, X) K⁻¹ p(X)` is the covariance of `g(x)` with `Z` and `p` is [`Warp::points_with_z`].
+/// `q(x)²/C(x)`, where `q(x) = p(x) − k(x, X) K⁻¹ p(X)` is the covariance of `g(x)` with `Z` and `p` is
+/// [`Warp::points_with_z`].
 ///
 /// [`Warp::points_with_z`]: crate::belief::warp::Warp::points_with_z
 #[derive(Debug, Clone)]

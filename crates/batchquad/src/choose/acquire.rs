@@ -27,7 +27,7 @@ pub trait Acquisition: Sync {
 
 /// Makes an acquisition for a belief: what a batch rule is given, because beliefs change while a batch is chosen.
 ///
-/// A rule of one's own may use an acquisition of one's own:
+/// Your own acquisition works with every rule:
 ///
 /// ```
 /// use batchquad::{
@@ -112,7 +112,8 @@ impl Acquisition for Uncertainty<'_> {
     }
 }
 
-/// The logarithm of the integrand's posterior mean times the density, `log(π E[f])`; the belief must be warped or positive.
+/// The logarithm of the integrand's posterior mean times the density, `log(π E[f])`; the belief must be warped or
+/// positive.
 #[derive(Debug, Clone, Copy)]
 pub struct MeanIntegrand<'a> {
     belief: &'a Surrogate,
@@ -150,8 +151,9 @@ fn log_density_jets(belief: &Surrogate, x: &Points, order: Order, power: f64) ->
 /// Greedy reduction of the integral's variance, `a = (∫ Cov[g(x), f(x')] dμ(x'))² / Var[g(x)]`.
 ///
 /// For the linearised square-root model the covariance of `g(x)` with the integral is
-/// `q(x) = ∫ C(x, x') m(x') dμ(x') = P(x, X) w − k(x, X) K⁻¹ P w`, for the plain one `q(x) = z(x) − k(x, X) K⁻¹ z`; a value at `x`
-/// lowers the integral's variance by `q²/C`. WSABI-M uses the linearised form too: its further term has no simple update.
+/// `q(x) = ∫ C(x, x') m(x') dμ(x') = P(x, X) w − k(x, X) K⁻¹ P w`, for the plain one `q(x) = z(x) − k(x, X) K⁻¹ z`; a
+/// value at `x` lowers the integral's variance by `q²/C`. WSABI-M uses the linearised form too: its further term has no
+/// simple update.
 #[derive(Debug, Clone)]
 pub struct VarianceReduction<'a>(Reduction<'a>);
 

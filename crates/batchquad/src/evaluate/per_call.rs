@@ -17,7 +17,7 @@ use crate::types::{FailureKind, Job};
 /// How long the answer of a process that has exited may still be on its way, through a descendant that holds its output.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// One process an evaluation.
+/// One process per evaluation.
 pub(super) struct PerCall {
     worker: usize,
     context: Arc<Context>,

@@ -34,7 +34,7 @@ pub struct CommandSpec {
     /// Whether `command` is instead a single script for `/bin/sh -c`.
     #[serde(default)]
     pub shell: bool,
-    /// One process an evaluation, or long-lived ones.
+    /// One process per evaluation, or long-lived ones.
     #[serde(default)]
     pub mode: Mode,
     /// How long one attempt may take (seconds in a problem file). In [`Mode::Server`] the start of the process counts

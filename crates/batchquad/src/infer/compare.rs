@@ -14,7 +14,8 @@ pub struct Standing {
     pub log_bayes_factor: f64,
     /// Its standard deviation, `√(sd² + sd_best²)`; zero for the best model itself.
     pub log_bayes_factor_sd: f64,
-    /// The posterior probability of the model under equal prior odds, averaged over what is not known about the evidences.
+    /// The posterior probability of the model under equal prior odds, averaged over what is not known about the
+    /// evidences.
     pub probability: f64,
     /// The standard deviation of that probability over the same.
     pub probability_sd: f64,
@@ -25,11 +26,12 @@ pub(crate) const DRAWS: usize = 1 << 14;
 
 /// Bayes factors against the best of several models and posterior model probabilities, from `(log Z, sd)` of each.
 ///
-/// Every evidence is log-normal, `log Zᵢ ~ N(log_zᵢ − sdᵢ²/2, sdᵢ²)`, so that its mean is `exp(log_zᵢ)`; the probabilities are
-/// `E[Zᵢ/Σⱼ Zⱼ]`, by 16 384 scrambled Sobol points.
+/// Every evidence is log-normal, `log Zᵢ ~ N(log_zᵢ − sdᵢ²/2, sdᵢ²)`, so that its mean is `exp(log_zᵢ)`; the
+/// probabilities are `E[Zᵢ/Σⱼ Zⱼ]`, by 16 384 scrambled Sobol points.
 ///
 /// # Errors
-/// [`Error::Length`] without models, [`Error::Invalid`] for a `log Z` that is not finite or an sd that is negative or not finite.
+/// [`Error::Length`] without models, [`Error::Invalid`] for a `log Z` that is not finite or an sd that is negative or
+/// not finite.
 pub fn compare(evidences: &[(f64, f64)]) -> Result<Vec<Standing>> {
     let mut sums = vec![(0.0, 0.0); evidences.len()];
     over_evidences(evidences, |_, probabilities| {
@@ -51,8 +53,8 @@ pub fn compare(evidences: &[(f64, f64)]) -> Result<Vec<Standing>> {
     Ok(evidences.iter().enumerate().map(|(i, e)| standing(i, *e)).collect())
 }
 
-/// Visits [`DRAWS`] equally likely states of the evidences: for each model how many standard deviations its `log Z` is off, and its
-/// probability then.
+/// Visits [`DRAWS`] equally likely states of the evidences: for each model how many standard deviations its `log Z` is
+/// off, and its probability then.
 ///
 /// # Errors
 /// As [`compare`].

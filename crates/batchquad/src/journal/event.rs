@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 /// One thing that happened, and the unit of durability: an event is in the journal entirely or not at all.
 ///
-/// Fields that a newer release added are passed over; a kind of event that this release does not know is refused, because
-/// the state without it would be a different one.
+/// Fields that a newer release added are passed over; a kind of event that this release does not know is refused,
+/// because the state without it would be a different one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -122,7 +122,7 @@ impl Row {
     /// The same with the standard deviation of its noise; −∞ has none.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for one that is no finite number ≥ 0.
+    /// [`Error::Invalid`] for one that is not a finite number ≥ 0.
     pub fn with_sd(self, sd: f64) -> Result<Self> {
         require_sd("sd", sd)?;
         Ok(Self { sd: Some(sd).filter(|_| self.log_likelihood.get().is_finite()), ..self })

@@ -29,8 +29,8 @@ enum Kind {
 impl Header {
     /// A header for a new run.
     ///
-    /// `problem` holds all that makes it this problem and no other (the prior of every parameter, …) and must be the same
-    /// on resuming; `settings` holds what may be changed on the way (the budget, …) by [`super::Event::Settings`].
+    /// `problem` holds all that makes it this problem and no other (the prior of every parameter, …) and must be the
+    /// same on resuming; `settings` holds what may be changed on the way (the budget, …) by [`super::Event::Settings`].
     ///
     /// # Errors
     /// [`Error::Length`] without names, [`Error::Invalid`] for a name given twice.

@@ -78,7 +78,8 @@ impl Entry {
         }
     }
 
-    /// All values that count: the answer's and its replicates', each with the standard deviation of its noise where that is known.
+    /// All values that count: the answer's and its replicates', each with the standard deviation of its noise where
+    /// that is known.
     pub fn values(&self) -> impl Iterator<Item = (f64, Option<f64>)> {
         self.answer.iter().chain(&self.replicates).filter_map(|told| match told.outcome {
             Outcome::Value(value) => Some((value, told.sd)),
@@ -131,8 +132,8 @@ impl Entry {
         }
     }
 
-    /// Puts an answer in the place of the one that counts and of its replicates. What it was told before and contradicts it no more is no
-    /// conflict.
+    /// Puts an answer in the place of the one that counts and of its replicates. Earlier answers that agree with it are
+    /// no longer conflicts.
     fn replace(&mut self, told: &Told) {
         let before = self.answer.replace(told.clone()).into_iter().chain(self.replicates.drain(..));
         self.replaced.extend(before.filter(|old| !says_the_same(old, told)));
@@ -172,8 +173,8 @@ fn failure(told: Told) -> Option<Failure> {
 
 /// The state of a run.
 ///
-/// A live run and a resumed one get here by the same [`Ledger::apply`]. Everything is kept by job id, so the order in which
-/// the answers to different jobs arrive leaves no trace.
+/// A live run and a resumed one get here by the same [`Ledger::apply`]. Everything is kept by job id, so the order in
+/// which the answers to different jobs arrive leaves no trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ledger {
     header: Header,
@@ -206,8 +207,8 @@ impl Ledger {
     ///
     /// # Errors
     /// [`Error::UnknownJob`] for a job that was never asked, [`Error::NonFiniteValue`] for an answer of NaN or +∞,
-    /// [`Error::NonFinitePoint`], [`Error::Length`] for a point of the wrong dimension, [`Error::Invalid`] for ids that do
-    /// not increase. The ledger is as it was.
+    /// [`Error::NonFinitePoint`], [`Error::Length`] for a point of the wrong dimension, [`Error::Invalid`] for ids that
+    /// do not increase. The ledger is as it was.
     pub fn judge(&self, event: &Event) -> Result<Applied> {
         match event {
             Event::Told(told) | Event::Replaced(told) => {
@@ -257,7 +258,7 @@ impl Ledger {
                     // The very same number with another standard deviation is no second measurement.
                     if same != row.sd {
                         let word = |sd: Option<f64>| sd.map_or_else(|| "none".into(), |sd| sd.to_string());
-                        let expected = format!("{}, which the same value has that came before", word(same));
+                        let expected = format!("{}, as when the same value was imported before", word(same));
                         return Err(Error::Invalid {
                             what: format!("sd of imported point {i}"),
                             value: word(row.sd),

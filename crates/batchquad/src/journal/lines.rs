@@ -30,7 +30,8 @@ impl Lines {
     /// The journal that these bytes are, and what it says.
     ///
     /// # Errors
-    /// [`Error::StoreDamaged`] for bytes that are no whole journal, [`Error::StoreVersion`] for one of a later release.
+    /// [`Error::StoreDamaged`] for bytes that are not a whole journal, [`Error::StoreVersion`] for one of a later
+    /// release.
     pub fn read(bytes: Vec<u8>) -> Result<(Self, Replay)> {
         let nowhere = Path::new("(in memory)");
         let scan = Scan::new(&bytes);

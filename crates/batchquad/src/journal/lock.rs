@@ -13,8 +13,8 @@ const LOCK: &str = "lock";
 const LONGEST: u64 = 4096;
 /// How long a lock with a living holder is tried for: the time it takes to write the holder's name.
 const MOMENT: Duration = Duration::from_millis(50);
-/// How long a lock without one is tried for: a process that was killed while it started a child has its lock kept by that
-/// child until the child runs its own program.
+/// How long a lock without one is tried for: a process that was killed while it started a child has its lock kept by
+/// that child until the child runs its own program.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The process that writes to a store, or was writing when it was killed.
@@ -40,8 +40,8 @@ impl Holder {
         serde_json::from_slice(&text).ok()
     }
 
-    /// The holder that is writing to the store at this moment, on whatever machine: the lock says so, and not the number of a
-    /// process, which may be another's by now.
+    /// The holder that is writing to the store at this moment, on whatever machine: the lock says so, and not the
+    /// number of a process, which may be another's by now.
     #[must_use]
     pub fn at_work(dir: &Path) -> Option<Self> {
         let holder = Self::of(dir)?;
@@ -74,7 +74,8 @@ impl Holder {
     }
 }
 
-/// A file locked by the operating system. The lock ends with the process, however that ends, so there are no stale ones.
+/// A file locked by the operating system. The lock ends with the process, however that ends, so there are no stale
+/// ones.
 #[derive(Debug)]
 struct Held {
     file: File,
@@ -110,8 +111,8 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // Closing would not do: a child that is just being started has the file open too, until it runs its own program.
-        // And a forked child must not unlock what is its parent's.
+        // Closing would not do: a child that is just being started has the file open too, until it runs its own
+        // program. And a forked child must not unlock what is its parent's.
         if self.is_ours() {
             let _ = self.file.unlock();
         }
@@ -260,7 +261,8 @@ mod tests {
         assert_eq!(Holder::at_work(dir), Some(Holder::this()));
         drop(lock);
         assert_eq!(Holder::at_work(dir), None);
-        // Killed: its name is still there, and its number was given to a process that lives, here or on another machine.
+        // Killed: its name is still there, and its number was given to a process that lives, here or on another
+        // machine.
         for host in [host(), "elsewhere".into()] {
             let left = serde_json::to_vec(&Holder { pid: std::process::id(), host }).unwrap();
             std::fs::write(dir.join(LOCK), left).unwrap();

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! `crc` is the CRC-32 of every byte after it up to the end of the line, `prev` the `crc` of the line before (a random
-//! number for the first) and `seq` the line's number. So each line proves itself, and a line that was altered, left out,
-//! repeated, moved or taken from another journal breaks the chain.
+//! number for the first) and `seq` the line's number. So each line proves itself, and a line that was altered, left
+//! out, repeated, moved or taken from another journal breaks the chain.
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -26,8 +26,8 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Where a new chain begins. Random, because two runs of the same problem may begin in the same millisecond and still
-    /// must not be mistaken for each other.
+    /// Where a new chain begins. Random, because two runs of the same problem may begin in the same millisecond and
+    /// still must not be mistaken for each other.
     pub fn start() -> Self {
         let random = RandomState::new().build_hasher().finish();
         Self { seq: 0, crc: (random >> 32) as u32 }
@@ -98,8 +98,8 @@ pub(super) fn decode(line: &[u8]) -> Result<RawRecord<'_>, String> {
 
 /// The record that `line` ends in, whatever stands before it.
 ///
-/// A record of ours has one opening, unless its content is somebody's JSON with a key `crc`; so only the last few are tried, and
-/// the time is that of reading the line a few times whatever it holds.
+/// A record of ours has one opening, unless its content is somebody's JSON with a key `crc`; so only the last few are
+/// tried, and the time is that of reading the line a few times whatever it holds.
 pub(super) fn find(line: &[u8]) -> Option<RawRecord<'_>> {
     const TRIED: usize = 8;
     let starts = (0..line.len().saturating_sub(OPENING.len())).rev().filter(|&i| line[i..].starts_with(OPENING));
@@ -113,8 +113,8 @@ pub(super) fn starts_as_a_record(line: &[u8]) -> bool {
 
 /// `line` (without its newline) with the one flipped bit put right that keeps it from proving itself.
 ///
-/// A flipped bit under the checksum changes it by an amount that depends on the bit's place alone (a checksum is linear), so all
-/// places are tried in one pass. One in the opening or in the checksum is among the first few bytes.
+/// A flipped bit under the checksum changes it by an amount that depends on the bit's place alone (a checksum is
+/// linear), so all places are tried in one pass. One in the opening or in the checksum is among the first few bytes.
 pub(super) fn mend(line: &[u8]) -> Option<Vec<u8>> {
     let flipped = |i: usize, bit: u32| {
         let mut trial = line.to_vec();
@@ -164,7 +164,8 @@ mod tests {
     #[test]
     fn the_checksum_is_the_one_of_zlib() {
         let (bytes, link) = line(Link::default(), r#"{"kind":"note","text":"a"}"#);
-        // python3 -c 'import zlib; print("%08x" % zlib.crc32(b",\"prev\":\"00000000\",\"seq\":1,\"at\":7,\"event\":{\"kind\":\"note\",\"text\":\"a\"}}"))'
+        // python3 -c 'import zlib; print("%08x" %
+        // zlib.crc32(b",\"prev\":\"00000000\",\"seq\":1,\"at\":7,\"event\":{\"kind\":\"note\",\"text\":\"a\"}}"))'
         let expected = "2cf30acb";
         assert_eq!(
             String::from_utf8(bytes).unwrap(),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// One event as it stands in the journal.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Record {
+pub struct Recorded {
     /// Its number, which is also its line (the header is 1).
     pub seq: u64,
     /// When it was written, in milliseconds since 1970.
@@ -47,7 +47,7 @@ pub struct Replay {
     /// When the store was created, in milliseconds since 1970.
     pub created: u64,
     /// Everything that happened, in order.
-    pub records: Vec<Record>,
+    pub records: Vec<Recorded>,
     /// A torn end. While another process writes, this may be a record on its way.
     pub torn: Option<Torn>,
     /// The first record that cannot be trusted; it and all after it are left out.
@@ -78,7 +78,7 @@ impl Replay {
         let mut records = Vec::with_capacity(rest.len());
         for raw in rest {
             match Event::parse(raw.event) {
-                Ok(event) => records.push(Record { seq: raw.link.seq, at: raw.at, event }),
+                Ok(event) => records.push(Recorded { seq: raw.link.seq, at: raw.at, event }),
                 Err(why) => {
                     damage = Some(unreadable(raw.link.seq, why)?);
                     break;

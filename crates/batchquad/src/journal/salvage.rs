@@ -11,7 +11,8 @@ use crate::error::{Error, Result};
 use serde_json::value::{RawValue, to_raw_value};
 use std::path::{Path, PathBuf};
 
-/// The longest stretch in which a flipped bit is looked for: beyond it CRC-32 no longer tells one flipped bit from three.
+/// The longest stretch in which a flipped bit is looked for: beyond it CRC-32 no longer tells one flipped bit from
+/// three.
 const MENDABLE: usize = 91_607 / 8;
 
 /// What became of the records of a damaged store.
@@ -36,7 +37,7 @@ pub struct Inspection {
     pub holder: Option<Holder>,
     /// The torn ends that were kept aside.
     pub torn: Vec<PathBuf>,
-    /// The store's files that others than the owner may read or write.
+    /// The store's files that people other than the owner may read or write.
     pub exposed: Vec<PathBuf>,
     /// For a damaged store: what [`salvage`] would save.
     pub salvage: Option<Result<Salvage>>,
@@ -82,11 +83,11 @@ fn is_exposed(_path: &Path) -> bool {
     false
 }
 
-/// Writes every record of `dir` that proves itself and still makes sense into a new store at `new_dir`, with a note of what
-/// was lost. The old store is left as it is.
+/// Writes every record of `dir` that proves itself and still makes sense into a new store at `new_dir`, with a note of
+/// what was lost. The old store is left as it is.
 ///
-/// A record with a single flipped bit is put right. An answer to a job whose batch was lost goes with it, because nothing
-/// says any more which point it belongs to.
+/// A record with a single flipped bit is put right. An answer to a job whose batch was lost goes with it, because
+/// nothing says any more which point it belongs to.
 ///
 /// # Errors
 /// [`Error::StoreDamaged`] when the header is beyond repair, [`Error::StoreVersion`], and those of [`Store::create`].
@@ -162,17 +163,17 @@ fn rescue(dir: &Path, bytes: &[u8]) -> Result<Rescued> {
 struct Line {
     number: u64,
     mended: bool,
-    record: Result<Found, String>,
+    record: Result<Kept, String>,
 }
 
-struct Found {
+struct Kept {
     link: Link,
     prev: u32,
     at: u64,
     event: String,
 }
 
-impl From<RawRecord<'_>> for Found {
+impl From<RawRecord<'_>> for Kept {
     fn from(raw: RawRecord<'_>) -> Self {
         Self { link: raw.link, prev: raw.prev, at: raw.at, event: raw.event.into() }
     }
@@ -186,7 +187,7 @@ struct Chain {
 }
 
 impl Chain {
-    fn admit<'a>(&mut self, line: &'a Line, next: Option<&Line>) -> Result<&'a Found, Unreadable> {
+    fn admit<'a>(&mut self, line: &'a Line, next: Option<&Line>) -> Result<&'a Kept, Unreadable> {
         let found = line.record.as_ref().map_err(|reason| {
             self.broken = true;
             malformed(reason)
@@ -216,15 +217,15 @@ fn lines_of(bytes: &[u8]) -> Vec<Line> {
         let mended = if verifies(run[0]) { None } else { mend(&run.concat()) };
         let texts = mended.as_ref().map(|bytes| bytes.split_inclusive(|&b| b == b'\n').collect());
         for text in texts.as_ref().unwrap_or(&run.to_vec()) {
-            let record = decode(trim(text)).or_else(|reason| find(trim(text)).ok_or(reason)).map(Found::from);
+            let record = decode(trim(text)).or_else(|reason| find(trim(text)).ok_or(reason)).map(Kept::from);
             lines.push(Line { number: lines.len() as u64 + 1, mended: mended.is_some(), record });
         }
     }
     lines
 }
 
-/// `stretch`, bad lines one after the other, with the one bit flipped that makes all its lines prove themselves. Linear in its
-/// length.
+/// `stretch`, bad lines one after the other, with the one bit flipped that makes all its lines prove themselves. Linear
+/// in its length.
 ///
 /// A bit that made a newline leaves two bad lines, any other a single one; more have come to more harm than one bit.
 fn mend(stretch: &[u8]) -> Option<Vec<u8>> {

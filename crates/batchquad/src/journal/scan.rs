@@ -62,9 +62,9 @@ impl<'a> Scan<'a> {
 
 /// Whether one interrupted write explains the bytes.
 ///
-/// A record is on the disk before the next is begun, so a newline with something behind it, or a record that proves itself,
-/// shows that the bytes before were once whole and have been altered since. So does a newline at the end, which is written last,
-/// unless parts before it never reached the disk: those are read as zeros.
+/// A record is on the disk before the next is begun, so a newline with something behind it, or a record that proves
+/// itself, shows that the bytes before were once whole and have been altered since. So does a newline at the end, which
+/// is written last, unless parts before it never reached the disk: those are read as zeros.
 fn is_torn(rest: &[u8]) -> bool {
     let line = match rest.strip_suffix(b"\n") {
         Some(line) if !line.contains(&0) => return false,

@@ -32,8 +32,8 @@ impl Store {
     /// 0700, the files with 0600.
     ///
     /// # Errors
-    /// [`Error::StoreExists`], [`Error::NotAStore`] when `dir` is a file or holds other things, [`Error::StoreLocked`] when
-    /// another process is creating the same store, [`Error::Io`].
+    /// [`Error::StoreExists`], [`Error::NotAStore`] when `dir` is a file or holds other things, [`Error::StoreLocked`]
+    /// when another process is creating the same store, [`Error::Io`].
     pub fn create(dir: impl AsRef<Path>, header: &Header) -> Result<Self> {
         Self::create_through(dir, header, &|medium| medium)
     }
@@ -67,8 +67,8 @@ impl Store {
     /// The end that an interrupted write left is moved to a file `journal.torn-N` and reported in [`Replay::torn`].
     ///
     /// # Errors
-    /// [`Error::NotAStore`], [`Error::StoreLocked`], [`Error::StoreDamaged`], [`Error::StoreVersion`] (nothing is changed
-    /// by any of them), [`Error::Io`].
+    /// [`Error::NotAStore`], [`Error::StoreLocked`], [`Error::StoreDamaged`], [`Error::StoreVersion`] (nothing is
+    /// changed by any of them), [`Error::Io`].
     pub fn open(dir: impl AsRef<Path>) -> Result<(Self, Replay)> {
         Self::open_through(dir, &|medium| medium)
     }
@@ -136,12 +136,12 @@ impl Store {
 
     /// Adds an event. On return it would survive a power failure.
     ///
-    /// When the write fails, what was written of it is cut off again as far as the disk allows, and the store takes no more
-    /// events until it is opened anew.
+    /// When the write fails, what was written of it is cut off again as far as the disk allows, and the store takes no
+    /// more events until it is opened anew.
     ///
     /// # Errors
-    /// [`Error::NonFinitePoint`] and [`Error::Invalid`] for an event that cannot be recorded, which leaves the store as it
-    /// was; [`Error::Io`] when the write failed, [`Error::StoreFailed`] from then on; [`Error::StoreDamaged`] when
+    /// [`Error::NonFinitePoint`] and [`Error::Invalid`] for an event that cannot be recorded, which leaves the store as
+    /// it was; [`Error::Io`] when the write failed, [`Error::StoreFailed`] from then on; [`Error::StoreDamaged`] when
     /// something else has written to the file; [`Error::StoreLocked`] in a fork of the process that opened the store.
     pub fn append(&mut self, event: &Event) -> Result<()> {
         if let Some(reason) = &self.failed {

@@ -3,11 +3,11 @@
 /// How many derivatives are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Order {
-    /// Mean and variance.
+    /// Values.
     Value,
-    /// … and their gradients.
+    /// Values and gradients.
     Gradient,
-    /// … and their Hessians.
+    /// Values, gradients and Hessians.
     Hessian,
 }
 
@@ -16,9 +16,9 @@ pub enum Order {
 pub struct Jets {
     /// `f(x)`.
     pub value: Vec<f64>,
-    /// `∂f/∂xₐ`, `d` numbers a point.
+    /// `∂f/∂xₐ`, `d` numbers per point.
     pub gradient: Vec<f64>,
-    /// `∂²f/∂xₐ∂x_b`, `d²` numbers a point, row by row.
+    /// `∂²f/∂xₐ∂x_b`, `d²` numbers per point, row by row.
     pub hessian: Vec<f64>,
 }
 

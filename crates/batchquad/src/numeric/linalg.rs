@@ -111,8 +111,8 @@ impl Matrix {
 
 /// How much is added to the diagonal of a Gram matrix, and what to do when that is not enough.
 ///
-/// The ladder starts at `nugget · scale` and multiplies by ten, `rungs` times at the most, until the factorisation succeeds.
-/// Every rung climbed counts as a repair.
+/// The ladder starts at `nugget · scale` and multiplies by ten, `rungs` times at the most, until the factorisation
+/// succeeds. Every rung climbed counts as a repair.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Jitter {
     /// The first rung, relative to the scale of the diagonal.
@@ -122,8 +122,8 @@ pub struct Jitter {
 }
 
 impl Default for Jitter {
-    /// `10⁻¹⁰` to `10⁻⁴`: the first is far above rounding (`n·ε`) for a few thousand nodes and far below any accuracy asked
-    /// of an evidence.
+    /// `10⁻¹⁰` to `10⁻⁴`: the first is far above rounding (`n·ε`) for a few thousand nodes and far below any accuracy
+    /// asked of an evidence.
     fn default() -> Self {
         Self { nugget: 1e-10, rungs: 6 }
     }
@@ -142,8 +142,8 @@ pub struct Factor {
 impl Factor {
     /// Factorises the symmetric matrix whose lower triangle `gram()` gives (the upper one is not read).
     ///
-    /// The matrix is made anew for each rung of the ladder and factorised in place, so that a large one is held only once.
-    /// `scale` is the size of a diagonal entry to which the jitter is relative. Cost: `n³/3`.
+    /// The matrix is made anew for each rung of the ladder and factorised in place, so that a large one is held only
+    /// once. `scale` is the size of a diagonal entry to which the jitter is relative. Cost: `n³/3`.
     ///
     /// # Errors
     /// [`Error::NotPositiveDefinite`] when the last rung of the ladder fails too.
@@ -190,8 +190,8 @@ impl Factor {
 
     /// The factor of the matrix extended by `q` rows: `cross` is `K(old, new)` (`n × q`), `corner` is `K(new, new)`.
     ///
-    /// `L₂₁ = (L⁻¹ K₁₂)ᵀ`, `L₂₂ L₂₂ᵀ = K₂₂ + jitter − L₂₁ L₂₁ᵀ`; the new rows climb the jitter ladder on their own, so the
-    /// old ones are never factorised again. Cost: `n²q`.
+    /// `L₂₁ = (L⁻¹ K₁₂)ᵀ`, `L₂₂ L₂₂ᵀ = K₂₂ + jitter − L₂₁ L₂₁ᵀ`; the new rows climb the jitter ladder on their own, so
+    /// the old ones are never factorised again. Cost: `n²q`.
     ///
     /// # Errors
     /// [`Error::NotPositiveDefinite`] when the last rung fails too.
@@ -280,7 +280,7 @@ impl Factor {
         if self.is_empty() { 1.0 } else { (high / low).powi(2) }
     }
 
-    /// Overwrites `B` with `L⁻¹ B`, each column the same whatever stands beside it. Cost: `n²` a column.
+    /// Overwrites `B` with `L⁻¹ B`, each column the same whatever stands beside it. Cost: `n²` per column.
     ///
     /// # Panics
     /// When `B` has another number of rows than the factor.
@@ -289,7 +289,7 @@ impl Factor {
         solve_many(System::Lower, self.len(), &self.lower.data, self.len(), &mut b.data);
     }
 
-    /// Overwrites `B` with `L⁻ᵀ B`, the second half of a solve. Cost: `n²` a column.
+    /// Overwrites `B` with `L⁻ᵀ B`, the second half of a solve. Cost: `n²` per column.
     ///
     /// # Panics
     /// When `B` has another number of rows than the factor.

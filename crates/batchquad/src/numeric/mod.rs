@@ -1,4 +1,4 @@
-//! Numerics: matrices, vectorised loops, an optimiser, addressed random numbers, special functions.
+//! Numerics: matrices, derivatives, addressed random numbers, Sobol points, special functions.
 
 pub(crate) mod directions;
 pub(crate) mod jets;
@@ -16,7 +16,6 @@ pub(crate) mod triangular;
 pub use self::{
     jets::{Jets, Order},
     linalg::{Factor, Jitter, Matrix, transpose_mul},
-    optim::{Ascent, Bounds, Summit, maximise},
     rng::{Purpose, Stream, job_seed},
     sobol::SobolSequence,
 };

@@ -6,7 +6,7 @@
 use std::f64::consts::{FRAC_2_PI, LN_2, SQRT_2};
 
 /// `½ log 2π`.
-pub const HALF_LN_2PI: f64 = 0.918_938_533_204_672_8;
+pub(crate) const HALF_LN_2PI: f64 = 0.918_938_533_204_672_8;
 
 /// Below this the Mills ratio by continued fraction takes over from `erfc`.
 const FAR_TAIL: f64 = -8.0;
@@ -17,7 +17,8 @@ pub fn log_density(u: f64) -> f64 {
     -0.5 * u * u - HALF_LN_2PI
 }
 
-/// The distribution function `Φ(u) = ½ erfc(−u/√2)`, relatively accurate in the lower tail down to its underflow at `u ≈ −38`.
+/// The distribution function `Φ(u) = ½ erfc(−u/√2)`, relatively accurate in the lower tail down to its underflow at
+/// `u ≈ −38`.
 #[must_use]
 pub fn cdf(u: f64) -> f64 {
     0.5 * libm::erfc(-u / SQRT_2)
@@ -37,9 +38,9 @@ pub fn log_cdf(u: f64) -> f64 {
 
 /// The `u` with `log Φ(u) = log_p`: the quantile function of a probability given by its logarithm.
 ///
-/// Relatively accurate for `log_p ≤ log ½`. Above, the answer is as good as `1 − p` can be known from `log_p`: who has the
-/// logarithm of the upper tail should use `Φ⁻¹(p) = −Φ⁻¹(1 − p)` instead. NaN for `log_p > 0` or NaN. Cost: some five
-/// evaluations of `erfc`.
+/// Relatively accurate for `log_p ≤ log ½`. Above, the answer is as good as `1 − p` can be known from `log_p`: who has
+/// the logarithm of the upper tail should use `Φ⁻¹(p) = −Φ⁻¹(1 − p)` instead. NaN for `log_p > 0` or NaN. Cost: some
+/// five evaluations of `erfc`.
 #[must_use]
 pub fn quantile_of_log_cdf(log_p: f64) -> f64 {
     if log_p.is_nan() || log_p > 0.0 {
@@ -53,7 +54,8 @@ pub fn quantile_of_log_cdf(log_p: f64) -> f64 {
 
 /// Newton's rule for `log Φ(u) = log_p ≤ log ½`.
 ///
-/// `Φ(u) ≤ ½ exp(−u²/2)` gives a start left of the root, and because `log Φ` is concave the iterates rise to it monotonically.
+/// `Φ(u) ≤ ½ exp(−u²/2)` gives a start left of the root, and because `log Φ` is concave the iterates rise to it
+/// monotonically.
 fn lower_quantile(log_p: f64) -> f64 {
     let mut u = -(-2.0 * (log_p + LN_2)).max(0.0).sqrt();
     if u.is_infinite() {
@@ -87,7 +89,8 @@ pub(crate) fn log1mexp(x: f64) -> f64 {
     if x > -LN_2 { (-x.exp_m1()).ln() } else { (-x.exp()).ln_1p() }
 }
 
-/// A probability by the logarithms of both its tails, so that the smaller is never the rounded complement of the larger.
+/// A probability by the logarithms of both its tails, so that the smaller is never the rounded complement of the
+/// larger.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct LogTails {
     /// `log p`.

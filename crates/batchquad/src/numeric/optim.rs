@@ -1,8 +1,8 @@
 //! Bounded quasi-Newton ascent of many starts at once.
 //!
-//! All starts advance together: one call of the objective serves every start that is still climbing, so that work over the
-//! data is matrix–matrix work ([`MATH.md` §5](crate::math).4). Each start has a dense BFGS approximation of its own (dimensions here are small) and
-//! knows nothing of the others, so its path does not depend on how many there are.
+//! All starts advance together: one call of the objective serves every start that is still climbing, so that work over
+//! the data is matrix–matrix work ([`MATH.md` §5](crate::math).4). Each start has a dense BFGS approximation of its own
+//! (dimensions here are small) and knows nothing of the others, so its path does not depend on how many there are.
 
 use crate::{
     error::{Error, Result},
@@ -55,7 +55,7 @@ pub struct Ascent {
     pub max_evaluations: usize,
     /// A start has converged when no free component of the gradient exceeds this.
     pub gradient_tolerance: f64,
-    /// … or when a step raises the objective by less than this.
+    /// Stop when a step raises the objective by less than this.
     pub value_tolerance: f64,
     /// Longest step in the Euclidean norm.
     pub max_step: f64,
@@ -78,8 +78,8 @@ pub struct Summit {
 
 /// Climbs from every start to a local maximum within the bounds.
 ///
-/// `objective` receives all trial points of one step and gives value and gradient for each, in order. A value that is not finite
-/// counts as "too far": the step is shortened. Results are in the order of the starts.
+/// `objective` receives all trial points of one step and gives value and gradient for each, in order. A value that is
+/// not finite counts as "too far": the step is shortened. Results are in the order of the starts.
 ///
 /// # Errors
 /// Whatever the objective reports; [`Error::Interrupted`].
@@ -205,7 +205,8 @@ impl Climber {
             self.direction = free;
         }
         let length = dot(&self.direction, &self.direction).sqrt();
-        // Before any curvature is known, a unit of gradient says nothing about distance: try a tenth of the longest step.
+        // Before any curvature is known, a unit of gradient says nothing about distance: try a tenth of the longest
+        // step.
         let longest = if self.curved { ascent.max_step } else { 0.1 * ascent.max_step };
         self.step = 1.0_f64.min(longest / length);
         self.try_step(bounds, ascent);
@@ -235,7 +236,8 @@ impl Climber {
         }
     }
 
-    /// BFGS: `H ← (I − ρ s yᵀ) H (I − ρ y sᵀ) + ρ s sᵀ`, `y = g_old − g_new`, `ρ = 1/(yᵀs)`, skipped where `yᵀs` is not positive.
+    /// BFGS: `H ← (I − ρ s yᵀ) H (I − ρ y sᵀ) + ρ s sᵀ`, `y = g_old − g_new`, `ρ = 1/(yᵀs)`, skipped where `yᵀs` is not
+    /// positive.
     fn learn(&mut self, s: &[f64], gradient: &[f64]) {
         let d = s.len();
         let y: Vec<f64> = self.gradient.iter().zip(gradient).map(|(old, new)| old - new).collect();

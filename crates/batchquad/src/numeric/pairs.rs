@@ -1,8 +1,8 @@
 //! Exponentials of quadratic forms over pairs of points: the shape of every squared-exponential integral.
 //!
 //! The kernel, its products and its chains against Gaussians ([`MATH.md` §2](crate::math)) are all
-//! `exp(c − |sᵢ − tⱼ|² − |pᵢ + qⱼ|²)` for suitably scaled vectors, so one vectorised loop serves them all. Differences are formed
-//! before squaring: expanding the square would cost digits exactly where nodes are close together.
+//! `exp(c − |sᵢ − tⱼ|² − |pᵢ + qⱼ|²)` for suitably scaled vectors, so one vectorised loop serves them all. Differences
+//! are formed before squaring: expanding the square would cost digits exactly where nodes are close together.
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -98,8 +98,8 @@ impl PairForm<'_> {
         Arch::new().dispatch(LowerQuadratic { form: self, w })
     }
 
-    /// Adds `Σᵢ>ⱼ (uᵢvⱼ − Bᵢⱼ) Aᵢⱼ (sᵢₖ − sⱼₖ)²` to `out[k]` for each coordinate of the differences of a symmetric form `A`;
-    /// `B` is read in its lower triangle. Cost: `n²/2` exponentials and no matrix.
+    /// Adds `Σᵢ>ⱼ (uᵢvⱼ − Bᵢⱼ) Aᵢⱼ (sᵢₖ − sⱼₖ)²` to `out[k]` for each coordinate of the differences of a symmetric form
+    /// `A`; `B` is read in its lower triangle. Cost: `n²/2` exponentials and no matrix.
     pub(crate) fn slopes(&self, u: &[f64], v: &[f64], b: &Matrix, out: &mut [f64]) {
         Arch::new().dispatch(Slopes { form: self, u, v, b, out });
     }

@@ -1,7 +1,7 @@
 //! The standard normal quantile.
 
-/// `Φ⁻¹(p)` for `0 < p < 1`, by AS 241 (Wichura 1988): rational approximations in `p` near the middle, in `√(−log p)` in the
-/// tails. Relative error below 1e-15; a few dozen multiplications, in the tails a logarithm and a root.
+/// `Φ⁻¹(p)` for `0 < p < 1`, by AS 241 (Wichura 1988): rational approximations in `p` near the middle, in `√(−log p)`
+/// in the tails. Relative error below 1e-15; a few dozen multiplications, in the tails a logarithm and a root.
 pub(crate) fn normal_quantile(p: f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {

@@ -1,13 +1,13 @@
 //! Random streams that are addressed, never consumed: [`MATH.md` §12](crate::math).
 //!
-//! A stream is named by (seed, purpose, counter); the same name gives the same numbers at any time, in any order, on any
-//! platform with IEEE 754 arithmetic. Nothing random has to be carried along or stored, so a resumed run draws what the
-//! first one would have drawn.
+//! A stream is named by (seed, purpose, counter); the same name gives the same numbers at any time, in any order, on
+//! any platform with IEEE 754 arithmetic. Nothing random has to be carried along or stored, so a resumed run draws what
+//! the first one would have drawn.
 //!
-//! The bits are ChaCha8 with the key `seed ‖ purpose` and the nonce `counter`: different names are different inputs of the
-//! cipher, so no two streams can coincide by accident of a hash. What is made of the bits uses only integer arithmetic,
-//! operations that IEEE 754 rounds correctly (+, −, ×, ÷, √) and [`libm::log`], which is compiled from one source
-//! everywhere. The logarithm of the platform may differ in its last bit and is not used.
+//! The bits are ChaCha8 with the key `seed ‖ purpose` and the nonce `counter`: different names are different inputs of
+//! the cipher, so no two streams can coincide by accident of a hash. What is made of the bits uses only integer
+//! arithmetic, operations that IEEE 754 rounds correctly (+, −, ×, ÷, √) and [`libm::log`], which is compiled from one
+//! source everywhere. The logarithm of the platform may differ in its last bit and is not used.
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -82,8 +82,8 @@ impl Stream {
 
     /// Standard normal, by the polar method of Marsaglia.
     ///
-    /// For `(a, b)` uniform in the unit disc and `s = a² + b²`, both `a √(−2 log s / s)` and the same of `b` are standard
-    /// normal and independent. The second is kept for the next call, so normals use about 1.27 uniforms each.
+    /// For `(a, b)` uniform in the unit disc and `s = a² + b²`, both `a √(−2 log s / s)` and the same of `b` are
+    /// standard normal and independent. The second is kept for the next call, so normals use about 1.27 uniforms each.
     pub fn normal(&mut self) -> f64 {
         if let Some(second) = self.spare.take() {
             return second;
@@ -120,7 +120,8 @@ impl Stream {
     }
 }
 
-/// The seed for the likelihood's own randomness in job `id`: 32 bits, which every language's generator and JSON reader takes.
+/// The seed for the likelihood's own randomness in job `id`: 32 bits, which every language's generator and JSON reader
+/// takes.
 #[must_use]
 pub fn job_seed(seed: u64, id: JobId) -> u64 {
     Stream::new(seed, Purpose::Job, id.0).bits() >> 32

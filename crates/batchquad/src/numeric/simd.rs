@@ -1,7 +1,8 @@
-//! Vectorised scalar work: plain loops compiled for the widest instruction set that the machine at hand has. [`MATH.md` §11](crate::math).
+//! Vectorised scalar work: plain loops compiled for the widest instruction set that the machine at hand has. [`MATH.md`
+//! §11](crate::math).
 //!
-//! Results do not depend on the number of threads, nor on the width of the vectors: sums are taken in sixteen interleaved
-//! partial sums whatever the machine.
+//! Results do not depend on the number of threads, nor on the width of the vectors: sums are taken in sixteen
+//! interleaved partial sums whatever the machine.
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -13,8 +14,9 @@ pub(crate) fn fma<S: Simd>(a: f64, b: f64, c: f64) -> f64 {
 
 /// `eˣ`, zero below −708 and +∞ above 709, without branches; within 2 units in the last place.
 ///
-/// `x = n ln 2 + r`, `|r| ≤ ½ ln 2`, `eʳ` by its Taylor polynomial of degree 13 (remainder below 4·10⁻¹⁸), `2ⁿ` by its bits.
-/// All `N` numbers take each step together: one after the other they would wait for the latency of every multiplication.
+/// `x = n ln 2 + r`, `|r| ≤ ½ ln 2`, `eʳ` by its Taylor polynomial of degree 13 (remainder below 4·10⁻¹⁸), `2ⁿ` by its
+/// bits. All `N` numbers take each step together: one after the other they would wait for the latency of every
+/// multiplication.
 #[inline(always)]
 pub(crate) fn exp<S: Simd, const N: usize>(x: &mut [f64; N]) {
     /// `1.5·2⁵²`: adding it rounds to the nearest integer and leaves that integer in the low bits.
@@ -73,8 +75,8 @@ pub(crate) fn inner<S: Simd>(a: &[f64], b: &[f64]) -> f64 {
         + (part::<S, 4>(a4.as_chunks().0, b4.as_chunks().0) + part::<S, 1>(a1.as_chunks().0, b1.as_chunks().0))
 }
 
-/// A slice cut into whole sixteens, whole fours and the rest, which are summed in as many partial sums: enough independent
-/// additions to hide their latency, and nothing that leaves the registers.
+/// A slice cut into whole sixteens, whole fours and the rest, which are summed in as many partial sums: enough
+/// independent additions to hide their latency, and nothing that leaves the registers.
 #[inline(always)]
 pub(crate) fn split(a: &[f64]) -> [&[f64]; 3] {
     let (sixteens, rest) = a.split_at(a.len() - a.len() % 16);
@@ -111,14 +113,14 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     Arch::new().dispatch(Dot(a, b))
 }
 
-struct Moments<'a> {
+struct TwoMoments<'a> {
     factor: &'a [f64],
     weights: [&'a [f64]; 2],
     values: &'a [f64],
     origin: f64,
 }
 
-impl WithSimd for Moments<'_> {
+impl WithSimd for TwoMoments<'_> {
     type Output = [f64; 2];
 
     #[inline(always)]
@@ -153,7 +155,7 @@ impl WithSimd for Moments<'_> {
 
 /// `Σ aᵢ fᵢ (vᵢ − o)` for two weights `a` at once. All slices are as long as the values `v`.
 pub(crate) fn moments(factor: &[f64], weights: [&[f64]; 2], values: &[f64], origin: f64) -> [f64; 2] {
-    Arch::new().dispatch(Moments { factor, weights, values, origin })
+    Arch::new().dispatch(TwoMoments { factor, weights, values, origin })
 }
 
 #[cfg(test)]

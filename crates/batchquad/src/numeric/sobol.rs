@@ -8,9 +8,10 @@ use crate::{
 
 /// Scrambled Sobol points in `(0, 1)ᵈ`, addressed by their index.
 ///
-/// Any `2ᵐ` points that start at a multiple of `2ᵐ` are a digital net, and scrambling keeps them one: in every dimension
-/// each of the `2ᵐ` equal intervals holds exactly one point, and in the first two dimensions together so does each
-/// rectangle of area `2⁻ᵐ` with dyadic sides. Every single point is uniform over the seeds, so averages are unbiased.
+/// Any `2ᵐ` points that start at a multiple of `2ᵐ` are a digital net, and scrambling keeps them one: in every
+/// dimension each of the `2ᵐ` equal intervals holds exactly one point, and in the first two dimensions together so does
+/// each rectangle of area `2⁻ᵐ` with dyadic sides. Every single point is uniform over the seeds, so averages are
+/// unbiased.
 ///
 /// ```
 /// use batchquad::numeric::SobolSequence;
@@ -103,8 +104,8 @@ fn extend(polynomial: u32, initial: &[u32]) -> [u32; DIGITS] {
 
 /// Nested uniform scrambling (Owen 1995): each digit is flipped or not by a coin that belongs to the digits before it.
 ///
-/// The digits before form a node of a binary tree, numbered `1b₁b₂…bₖ` in binary, and its coin is a hash of that number. Below
-/// the last digit the point has only zeros, each with a coin of its own: together one more hash.
+/// The digits before form a node of a binary tree, numbered `1b₁b₂…bₖ` in binary, and its coin is a hash of that
+/// number. Below the last digit the point has only zeros, each with a coin of its own: together one more hash.
 fn scramble(digits: u32, key: u64) -> u64 {
     let path = 1 << DIGITS | u64::from(digits);
     let flips = (1..=DIGITS).rev().fold(0, |flips, height| flips << 1 | hash(key, path >> height) >> 63);

@@ -1,8 +1,8 @@
 //! Triangular systems with many right-hand sides, and small ones with one.
 //!
-//! Row by row, `xᵢ = (bᵢ − Σₖ Lᵢₖ xₖ)/Lᵢᵢ` for `k < i`. Six rows and eight right-hand sides are kept in registers while `k` runs
-//! over what is solved already; the rows of `L` are first copied to where that loop finds them one after the other. Each
-//! column is the same arithmetic whatever columns stand beside it.
+//! Row by row, `xᵢ = (bᵢ − Σₖ Lᵢₖ xₖ)/Lᵢᵢ` for `k < i`. Six rows and eight right-hand sides are kept in registers while
+//! `k` runs over what is solved already; the rows of `L` are first copied to where that loop finds them one after the
+//! other. Each column is the same arithmetic whatever columns stand beside it.
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -14,7 +14,8 @@ const COLS: usize = 8;
 /// Tiles of rows whose part of `L` is copied together, so that whole cache lines of it are used.
 const PANELS: usize = 4;
 
-/// Columns of an inverse that are solved for together: enough to make copying `L` cheap, few enough to stay in the cache.
+/// Columns of an inverse that are solved for together: enough to make copying `L` cheap, few enough to stay in the
+/// cache.
 const INVERTED: usize = 32;
 
 /// Below this order the plain loop for one right-hand side beats a call of the matrix crate.
@@ -42,7 +43,7 @@ impl System {
 
 /// Overwrites the columns `B`, each of length `n`, with the solution.
 ///
-/// `L` is `n × n`, its columns `stride` apart, its upper triangle not read. Cost: `n²` a column.
+/// `L` is `n × n`, its columns `stride` apart, its upper triangle not read. Cost: `n²` per column.
 pub(crate) fn solve_many(system: System, n: usize, l: &[f64], stride: usize, b: &mut [f64]) {
     if n > 0 {
         Arch::new().dispatch(SolveMany { system, n, l, stride, b });
@@ -60,8 +61,8 @@ pub(crate) fn inverse_diagonal(n: usize, l: &[f64]) -> Vec<f64> {
     diagonal
 }
 
-/// The next few columns of the `n × n` unit matrix from the column `first` on, without their first `first` rows, which are zero; and
-/// how many rows are left.
+/// The next few columns of the `n × n` unit matrix from the column `first` on, without their first `first` rows, which
+/// are zero; and how many rows are left.
 fn unit_columns(n: usize, first: usize) -> (usize, Vec<f64>) {
     let (m, width) = (n - first, INVERTED.min(n - first));
     let mut block = vec![0.0; m * width];
@@ -73,8 +74,8 @@ fn unit_columns(n: usize, first: usize) -> (usize, Vec<f64>) {
 
 /// Overwrites the lower triangle of the `n × n` factor `L` with that of `(LLᵀ)⁻¹`. Cost: `2n³/3`.
 ///
-/// Below its diagonal, a column of the inverse needs only the part of `L` to the right of it and below. So the columns are
-/// solved for from the left, and each takes the place of a column of `L` that is not needed any more.
+/// Below its diagonal, a column of the inverse needs only the part of `L` to the right of it and below. So the columns
+/// are solved for from the left, and each takes the place of a column of `L` that is not needed any more.
 pub(crate) fn invert_in_place(n: usize, l: &mut [f64]) {
     for first in (0..n).step_by(INVERTED) {
         let (m, mut block) = unit_columns(n, first);

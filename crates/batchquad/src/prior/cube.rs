@@ -8,7 +8,8 @@ use crate::error::{Error, Result};
 type Map = Arc<dyn Fn(&[f64]) -> Vec<f64> + Send + Sync>;
 type LogDensity = Arc<dyn Fn(&[f64]) -> f64 + Send + Sync>;
 
-/// A function that takes a point uniform in the open unit cube to θ, with its inverse and log-density where the user has them.
+/// A function that takes a point uniform in the open unit cube to θ, with its inverse and log-density where the user
+/// has them.
 ///
 /// ```
 /// use batchquad::prior::{Prior, UnitCubeMap};

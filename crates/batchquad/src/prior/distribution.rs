@@ -101,7 +101,8 @@ impl Distribution {
 
     /// `θ(u) = F⁻¹(Φ(u))`: finite and inside the open support, even where the exact value underflows or overflows.
     ///
-    /// Cost: below a microsecond for most families, tens of microseconds for beta, gamma, inverse gamma and Student's t.
+    /// Cost: below a microsecond for most families, tens of microseconds for beta, gamma, inverse gamma and Student's
+    /// t.
     ///
     /// # Errors
     /// [`Error::Invalid`] when `u` is NaN or infinite.
@@ -113,8 +114,8 @@ impl Distribution {
     /// `u(θ) = Φ⁻¹(F(θ))`.
     ///
     /// # Errors
-    /// [`Error::OutsideSupport`] when θ is neither inside the support nor at an end of it; [`Error::Numerical`] when it is so far out that `u`
-    /// is not finite.
+    /// [`Error::OutsideSupport`] when θ is neither inside the support nor at an end of it; [`Error::Numerical`] when it
+    /// is so far out that `u` is not finite.
     pub fn to_latent(&self, theta: f64) -> Result<f64> {
         let (low, high) = self.support();
         // An end of the support has probability zero and is where people evaluate: it counts as its neighbour inside.

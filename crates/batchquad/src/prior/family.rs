@@ -6,11 +6,12 @@ use crate::error::{Error, Result, require_finite, require_positive};
 
 /// The shapes accepted by the gamma, inverse-gamma and beta families.
 ///
-/// Below `1e-3` half of the distribution lies under the smallest double; above `1e12` a double cannot hold a point to `1e-9` of
-/// a standard deviation. The degrees of freedom of Student's t have the same range.
+/// Below `1e-3` half of the distribution lies under the smallest double; above `1e12` a double cannot hold a point to
+/// `1e-9` of a standard deviation. The degrees of freedom of Student's t have the same range.
 pub const SHAPE_RANGE: (f64, f64) = (1e-3, 1e12);
 
-/// A one-dimensional distribution by name and parameters, as it is written in problem files: `{ normal = { mean = 0, sd = 1 } }`.
+/// A one-dimensional distribution by name and parameters, as it is written in problem files:
+/// `{ normal = { mean = 0, sd = 1 } }`.
 ///
 /// Plain data that may hold anything; a [`super::Distribution`] holds only what [`Family::validate`] accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -217,12 +218,12 @@ fn ordered(what: impl Fn(&str) -> String, low: f64, high: f64) -> Result<f64> {
     }
 }
 
-/// The farthest end of a truncated normal, in standard deviations of its parent. The mass lies within `1/z` of an end at `z`, so
-/// farther out fewer than four digits of a point's place in it would survive in a double.
+/// The farthest end of a truncated normal, in standard deviations of its parent. The mass lies within `1/z` of an end
+/// at `z`, so farther out fewer than four digits of a point's place in it would survive in a double.
 const FARTHEST_END: f64 = 1e6;
 
-/// The least distance of the two ends of a truncated normal, in standard deviations of its parent: far less than any use, and gaps of
-/// `Φ(−38)` of it are still ordinary doubles.
+/// The least distance of the two ends of a truncated normal, in standard deviations of its parent: far less than any
+/// use, and gaps of `Φ(−38)` of it are still ordinary doubles.
 const NARROWEST: f64 = 1e-12;
 
 fn truncation(what: impl Fn(&str) -> String, (mean, sd): (f64, f64), low: f64, high: f64) -> Result<f64> {

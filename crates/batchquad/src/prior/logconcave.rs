@@ -1,9 +1,10 @@
 //! Tails of log-concave densities: one quadrature and one root finder for all of them.
 //!
-//! The gamma density in `log x`, the beta density in `logit x` and the normal density are log-concave. Beyond a point on
-//! the falling side such a density is `D·exp(−G(t))`, with `G` convex, `G(0) = 0`, so its tail is `log D + log ∫ e^{−G}`:
-//! the size is kept in a logarithm and the integral is of order one over a slope, to be had to a few ulps by quadrature
-//! whatever the parameters. Series and continued fractions would each serve a part of the parameter space only.
+//! The gamma density in `log x`, the beta density in `logit x` and the normal density are log-concave. Beyond a point
+//! on the falling side such a density is `D·exp(−G(t))`, with `G` convex, `G(0) = 0`, so its tail is
+//! `log D + log ∫ e^{−G}`: the size is kept in a logarithm and the integral is of order one over a slope, to be had to
+//! a few ulps by quadrature whatever the parameters. Series and continued fractions would each serve a part of the
+//! parameter space only.
 
 /// Where `e^{−G}` is cut off: by convexity the rest is below `e^{−40}` of the integral.
 const NEGLIGIBLE: f64 = 40.0;
@@ -11,7 +12,8 @@ const NEGLIGIBLE: f64 = 40.0;
 /// How often a panel may be halved before its value is taken as it is.
 const MAX_DEPTH: u32 = 12;
 
-/// Nodes of the 15-point Kronrod rule on [−1, 1], the positive half and 0; those at odd places are the 7-point Gauss nodes.
+/// Nodes of the 15-point Kronrod rule on [−1, 1], the positive half and 0; those at odd places are the 7-point Gauss
+/// nodes.
 const NODES: [f64; 8] = [
     0.991_455_371_120_812_6,
     0.949_107_912_342_758_5,
@@ -48,8 +50,8 @@ pub(crate) fn integral(g: impl Fn(f64) -> f64, limit: f64, width: f64) -> f64 {
     }
     end = end.min(limit);
     let f = |t: f64| (-g(t)).exp();
-    // Panels that double in length: `g` has features of unit length near 0 even when it takes thousands to decay. Near ones
-    // come first, so that the far ones are measured against the whole.
+    // Panels that double in length: `g` has features of unit length near 0 even when it takes thousands to decay. Near
+    // ones come first, so that the far ones are measured against the whole.
     let doublings = if end > 4.0 && end.is_finite() { end.log2().ceil() as i32 } else { 2 };
     let mut high = end * 0.5_f64.powi(doublings);
     let mut total = panel(&f, 0.0, high, 0.0, MAX_DEPTH);
@@ -83,9 +85,9 @@ fn panel(f: &impl Fn(f64) -> f64, low: f64, high: f64, total: f64, depth: u32) -
 
 /// The root of an increasing function, by Newton's rule kept inside a shrinking bracket.
 ///
-/// `f` gives value and slope. A Newton step of at most `small` is the last one: the convergence is quadratic, so `small` has to be
-/// some `1e-8` of the length over which `f` bends, and asking for less would chase rounding errors. If there is no root in
-/// `[low, high]` the nearer end is returned.
+/// `f` gives value and slope. A Newton step of at most `small` is the last one: the convergence is quadratic, so
+/// `small` has to be some `1e-8` of the length over which `f` bends, and asking for less would chase rounding errors.
+/// If there is no root in `[low, high]` the nearer end is returned.
 pub(crate) fn increasing_root(
     f: impl Fn(f64) -> (f64, f64),
     (mut low, mut high): (f64, f64),

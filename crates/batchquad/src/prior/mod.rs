@@ -1,59 +1,49 @@
 //! The user's prior and its map to latent coordinates `u ~ N(0, I)`: [`MATH.md` §10](crate::math).
 //!
-//! Each one-dimensional family goes through its quantile function, `θ = F⁻¹(Φ(u))`, a multivariate normal through an affine map.
-//! Probabilities are handled as the logarithms of *both* tails, so that a small tail is never the rounded complement of a large one. (For
-//! shapes near 0.001 a tail of 0.01 is; that costs two digits of sixteen.)
+//! Each one-dimensional family goes through its quantile function, `θ = F⁻¹(Φ(u))`, a multivariate normal through an
+//! affine map. Probabilities are handled as the logarithms of *both* tails, so that a small tail is never the rounded
+//! complement of a large one. (For shapes near 0.001 a tail of 0.01 is; that costs two digits of sixteen.)
 //!
 //! # How accurate
 //!
-//! `u → θ → u` comes back to `1e-12 (1 + |u|) + 4 ulp(θ)/|dθ/du|`. The second term is what a double can hold at all: for
-//! Uniform(0, 1) at `u = 8`, `θ = 1 − 6e-16` is five spacings of doubles below 1, and nothing computed from it can know `u`
-//! to better than 0.01. It matters near an end of the support other than 0 (a parametrisation that puts the interesting end at 0
-//! keeps everything), for a location that is large against the scale, and for shapes so large that the distribution is a needle.
+//! `u → θ → u` comes back to `1e-12 (1 + |u|) + 4 ulp(θ)/|dθ/du|`. The second term is what a double can hold at all:
+//! for Uniform(0, 1) at `u = 8`, `θ = 1 − 6e-16` is five spacings of doubles below 1, and nothing computed from it can
+//! know `u` to better than 0.01. It matters near an end of the support other than 0 (a parametrisation that puts the
+//! interesting end at 0 keeps everything), for a location that is large against the scale, and for shapes so large that
+//! the distribution is a needle.
 //!
-//! Where the exact θ underflows or overflows, θ is the nearest finite normal double inside the open support, and `u` is not
-//! recovered.
+//! Where the exact θ underflows or overflows, θ is the nearest finite normal double inside the open support, and `u` is
+//! not recovered.
 //!
 //! # Why the quantiles are computed here
 //!
-//! Worst relative errors of the released crates against mpmath at 50 digits, over the parameters and `|u| ≤ 8` of
-//! `tests/data/prior_reference.json`, where a crate's function for the smaller tail was used if it has one:
-//!
-//! | | gamma cdf | beta cdf | t cdf | gamma quantile | beta quantile | t quantile |
-//! |---|---|---|---|---|---|---|
-//! | statrs 0.19.1 | 1e-9 | 4e-13 | 3e-12 | fails | fails | fails |
-//! | special 0.14.2 | 7e-2 | 7e-13 | 2e-12 | – | fails | – |
-//! | puruspe 0.4.4 | fails | fails | 8e-12 | fails | fails | – |
-//! | here | – | – | – | 1e-13 | 1e-13 | 1e-13 |
-//!
-//! (The 1e-9 is at shape 1e6, below 2e-13 up to 100. "Fails": wrong in the first three digits or no answer, in at least one
-//! tail. The last row is what the tests demand, in units of `1 + |u|` and beside the rounding of θ itself. Not measured:
-//! scirs2-special, which brings some 90 crates, and xsf, which needs a C++ compiler.)
-//!
-//! Some distribution functions would have served; the quantiles would not. A quantile function that takes `p` cannot be right in
-//! the upper tail, none here takes a logarithm, and the ports of R's functions, which do, are under the GPL. So both directions
-//! go through one quadrature and one root finder for log-concave densities, on top of `erf`, `erfc` and `lgamma` of libm. They
-//! serve the whole of [`SHAPE_RANGE`] without regions and without a number of terms that grows with the shape. In a build with
-//! `opt-level = 1` on a busy machine, `u → θ` takes 15 to 40 µs for beta, gamma, inverse gamma and Student's t, 1 to 5 µs for a
-//! truncated normal and below 0.5 µs for the others.
+//! None of the permissively licensed crates that were measured has quantiles at `|u| = 8` in both tails; `DESIGN.md`
+//! has the table. A quantile function that takes `p` cannot be right in the upper tail, none of theirs takes a
+//! logarithm, and the ports of R's functions, which do, are under the GPL. So both directions go through one quadrature
+//! and one root finder for log-concave densities, on top of `erf`, `erfc` and `lgamma` of libm. They serve the whole of
+//! [`SHAPE_RANGE`] without special regions and without a number of terms that grows with the shape. In a build with
+//! `opt-level = 1` on a busy machine, `u → θ` takes 15 to 40 µs for beta, gamma, inverse gamma and Student's t, 1 to 5
+//! µs for a truncated normal and below 0.5 µs for the others.
 
 mod cube;
 mod distribution;
 mod family;
 mod logconcave;
 mod multivariate;
+#[cfg(feature = "run")]
 mod parameters;
 mod shapes;
 mod truncated;
 
 use std::collections::HashSet;
 
+#[cfg(feature = "run")]
+pub use self::parameters::{JointPrior, Parameter, Parameters, Probes, require_name};
 pub use self::{
     cube::UnitCubeMap,
     distribution::Distribution,
     family::{Family, SHAPE_RANGE},
     multivariate::MultivariateNormal,
-    parameters::{Joint, Parameter, Parameters, Probes, require_name},
 };
 use crate::{
     error::{Error, Result},
@@ -94,7 +84,7 @@ impl Block {
     }
 }
 
-/// How one parameter hangs on the latent coordinates.
+/// How one parameter depends on the latent coordinates.
 #[derive(Debug)]
 pub(crate) enum Axis<'a> {
     /// An increasing function of the latent coordinate with the parameter's own number.
@@ -123,8 +113,8 @@ impl Prior {
     /// Parameters that are jointly normal, with the rows of their covariance.
     ///
     /// # Errors
-    /// As [`MultivariateNormal::new`] and [`Prior::independent`]; [`Error::Length`] when there are more or fewer names than
-    /// dimensions.
+    /// As [`MultivariateNormal::new`] and [`Prior::independent`]; [`Error::Length`] when there are more or fewer names
+    /// than dimensions.
     pub fn multivariate_normal<N: Into<String>>(
         names: impl IntoIterator<Item = N>,
         mean: Vec<f64>,
@@ -182,22 +172,6 @@ impl Prior {
         Ok(Self { names, blocks })
     }
 
-    /// The parameters in writing.
-    fn parameters(&self) -> Result<Vec<Parameter>> {
-        let mut names = self.names.iter();
-        let of = |block: &Block| match block {
-            Block::Scalar(prior) => {
-                Ok(Parameter::Scalar { name: names.next().cloned().unwrap_or_default(), prior: *prior })
-            }
-            Block::Normal(normal) => {
-                let names = names.by_ref().take(normal.dim()).cloned().collect();
-                Ok(Parameter::Joint { names, prior: Joint::MultivariateNormal(normal.clone()) })
-            }
-            Block::Cube { dim, map } => Parameter::unit_cube(names.by_ref().take(*dim).cloned().collect(), map.clone()),
-        };
-        self.blocks.iter().map(of).collect()
-    }
-
     /// The number of parameters, at least 1.
     #[must_use]
     pub fn dim(&self) -> usize {
@@ -213,7 +187,8 @@ impl Prior {
     /// θ at the latent `u`, finite and inside the open support.
     ///
     /// # Errors
-    /// [`Error::Length`], [`Error::Invalid`] for a latent coordinate that is not finite; what the user's own map gives wrong.
+    /// [`Error::Length`], [`Error::Invalid`] for a latent coordinate that is not finite; what the user's own map gives
+    /// wrong.
     pub fn to_theta(&self, u: &[f64]) -> Result<Vec<f64>> {
         self.require_latent(u)?;
         let mut theta = Vec::with_capacity(self.dim());
@@ -230,8 +205,8 @@ impl Prior {
     /// The latent `u` at θ.
     ///
     /// # Errors
-    /// [`Error::Length`]; [`Error::OutsideSupport`] naming the parameter and its value; [`Error::Invalid`] when a unit-cube map has
-    /// no inverse; [`Error::Numerical`] for θ so far out that `u` is not finite.
+    /// [`Error::Length`]; [`Error::OutsideSupport`] naming the parameter and its value; [`Error::Invalid`] when a
+    /// unit-cube map has no inverse; [`Error::Numerical`] for θ so far out that `u` is not finite.
     pub fn to_latent(&self, theta: &[f64]) -> Result<Vec<f64>> {
         self.require_len("theta", theta)?;
         if let Some(i) = theta.iter().position(|value| !value.is_finite()) {
@@ -294,7 +269,7 @@ impl Prior {
         Ok(sum)
     }
 
-    /// How parameter `k` hangs on the latent coordinates.
+    /// How parameter `k` depends on the latent coordinates.
     pub(crate) fn axis(&self, k: usize) -> Axis<'_> {
         let mut first = 0;
         for block in &self.blocks {

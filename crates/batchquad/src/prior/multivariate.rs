@@ -9,7 +9,7 @@ use crate::{
 
 /// A normal distribution in `d` dimensions with full covariance.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(try_from = "Moments", into = "Moments")]
+#[serde(try_from = "Written", into = "Written")]
 pub struct MultivariateNormal {
     covariance: Vec<Vec<f64>>,
     gaussian: Gaussian,
@@ -24,20 +24,20 @@ impl PartialEq for MultivariateNormal {
 /// The written form.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Moments {
+struct Written {
     mean: Vec<f64>,
     covariance: Vec<Vec<f64>>,
 }
 
-impl TryFrom<Moments> for MultivariateNormal {
+impl TryFrom<Written> for MultivariateNormal {
     type Error = Error;
 
-    fn try_from(moments: Moments) -> Result<Self> {
-        Self::new(moments.mean, moments.covariance)
+    fn try_from(written: Written) -> Result<Self> {
+        Self::new(written.mean, written.covariance)
     }
 }
 
-impl From<MultivariateNormal> for Moments {
+impl From<MultivariateNormal> for Written {
     fn from(normal: MultivariateNormal) -> Self {
         Self { mean: normal.mean().to_vec(), covariance: normal.covariance }
     }
@@ -47,8 +47,8 @@ impl MultivariateNormal {
     /// The normal distribution with this mean and these rows of the covariance. Cost: `d³/3`.
     ///
     /// # Errors
-    /// [`Error::Length`] when the covariance is not `d × d` or `d` is 0, [`Error::Invalid`] for entries that are not finite or not symmetric,
-    /// [`Error::NotPositiveDefinite`].
+    /// [`Error::Length`] when the covariance is not `d × d` or `d` is 0, [`Error::Invalid`] for entries that are not
+    /// finite or not symmetric, [`Error::NotPositiveDefinite`].
     pub fn new(mean: Vec<f64>, covariance: Vec<Vec<f64>>) -> Result<Self> {
         let gaussian = Gaussian::named("multivariate normal prior", mean, &covariance)?;
         Ok(Self { covariance, gaussian })

@@ -8,7 +8,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use super::{Distribution, MultivariateNormal, Prior, UnitCubeMap};
+use super::{Block, Distribution, MultivariateNormal, Prior, UnitCubeMap};
 use crate::error::{Error, Result};
 
 /// The parameters of a problem with their priors: all that makes a problem this one, as it is written in stores.
@@ -45,7 +45,7 @@ pub enum Parameter {
         /// Their names, in order.
         names: Vec<String>,
         /// Their prior.
-        prior: Joint,
+        prior: JointPrior,
     },
 }
 
@@ -53,16 +53,18 @@ pub enum Parameter {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
-pub enum Joint {
+pub enum JointPrior {
     /// A normal distribution.
     MultivariateNormal(MultivariateNormal),
-    /// A function of the user's, of which only a few values can be written down. Who continues such a run brings the function again.
+    /// A function of the user's, of which only a few values can be written down. Whoever continues such a run brings
+    /// the function again.
     UnitCube(Probes),
 }
 
 /// Values of a function at fixed points of the unit cube, by which a changed one is noticed.
 ///
-/// As text with nine digits: a function of another release of a library may differ in the last bits and be the same prior.
+/// As text with nine digits: a function of another release of a library may differ in the last bits and be the same
+/// prior.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Probes {
@@ -73,8 +75,8 @@ impl Parameters {
     /// Parameters in order.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a name that [`require_name`] refuses or that is used twice, [`Error::Length`] without parameters or when
-    /// a multivariate normal prior has not one name for each dimension.
+    /// [`Error::Invalid`] for a name that [`require_name`] refuses or that is used twice, [`Error::Length`] without
+    /// parameters or when a multivariate normal prior does not have one name per dimension.
     pub fn new(parameters: Vec<Parameter>) -> Result<Self> {
         let mut seen = Vec::new();
         for name in parameters.iter().flat_map(Parameter::names) {
@@ -86,7 +88,7 @@ impl Parameters {
             seen.push(name.clone());
         }
         for parameter in &parameters {
-            if let Parameter::Joint { names, prior: Joint::MultivariateNormal(normal) } = parameter
+            if let Parameter::Joint { names, prior: JointPrior::MultivariateNormal(normal) } = parameter
                 && names.len() != normal.mean().len()
             {
                 let what = "list of names of the multivariate normal prior";
@@ -107,8 +109,8 @@ impl Parameters {
         Self::new(prior.parameters()?)
     }
 
-    /// For a new problem: no parameter has the name of a column that tables of evaluations have anyway, so that none hides the
-    /// other. Stores from before may.
+    /// Checks, for a new problem, that no parameter has the name of a column that every table of evaluations has, so
+    /// that neither hides the other. Older stores may have such names.
     ///
     /// # Errors
     /// [`Error::Invalid`] naming the parameter.
@@ -148,10 +150,28 @@ impl Parameters {
             .iter()
             .map(|parameter| match parameter {
                 Parameter::Scalar { name, prior } => (name.clone(), in_words(prior)),
-                Parameter::Joint { names, prior: Joint::UnitCube(_) } => (names.join(", "), "a function".into()),
+                Parameter::Joint { names, prior: JointPrior::UnitCube(_) } => (names.join(", "), "a function".into()),
                 Parameter::Joint { names, prior } => (names.join(", "), in_words(prior)),
             })
             .collect()
+    }
+}
+
+impl Prior {
+    /// The parameters in writing.
+    fn parameters(&self) -> Result<Vec<Parameter>> {
+        let mut names = self.names.iter();
+        let of = |block: &Block| match block {
+            Block::Scalar(prior) => {
+                Ok(Parameter::Scalar { name: names.next().cloned().unwrap_or_default(), prior: *prior })
+            }
+            Block::Normal(normal) => {
+                let names = names.by_ref().take(normal.dim()).cloned().collect();
+                Ok(Parameter::Joint { names, prior: JointPrior::MultivariateNormal(normal.clone()) })
+            }
+            Block::Cube { dim, map } => Parameter::unit_cube(names.by_ref().take(*dim).cloned().collect(), map.clone()),
+        };
+        self.blocks.iter().map(of).collect()
     }
 }
 
@@ -159,7 +179,7 @@ impl Parameter {
     /// Parameters that a function makes of a point uniform in the unit cube, described by some of its values.
     ///
     /// # Errors
-    /// What the function gives wrong, as [`Prior::to_theta`] says it.
+    /// What the function gives wrong, as [`Prior::to_theta`] reports it.
     pub fn unit_cube(names: Vec<String>, map: UnitCubeMap) -> Result<Self> {
         /// Latent coordinates of the probes: the centre, and two places beside every diagonal.
         const LATENT: [[f64; 3]; 3] = [[0.0; 3], [0.75, -0.5, 0.25], [-1.25, 1.5, -0.25]];
@@ -169,7 +189,7 @@ impl Parameter {
             Ok(prior.to_theta(&u)?.iter().map(|v| format!("{v:.8e}")).collect())
         };
         let probes = LATENT.iter().map(probe).collect::<Result<_>>()?;
-        Ok(Self::Joint { names, prior: Joint::UnitCube(Probes { probes }) })
+        Ok(Self::Joint { names, prior: JointPrior::UnitCube(Probes { probes }) })
     }
 
     /// Its names.
@@ -184,10 +204,10 @@ impl Parameter {
     fn prior(&self) -> Result<Prior> {
         match self {
             Self::Scalar { name, prior } => Prior::independent([(name.clone(), *prior)]),
-            Self::Joint { names, prior: Joint::MultivariateNormal(normal) } => {
+            Self::Joint { names, prior: JointPrior::MultivariateNormal(normal) } => {
                 Prior::multivariate_normal(names.clone(), normal.mean().to_vec(), normal.covariance().to_vec())
             }
-            Self::Joint { names, prior: Joint::UnitCube(_) } => Err(Error::Invalid {
+            Self::Joint { names, prior: JointPrior::UnitCube(_) } => Err(Error::Invalid {
                 what: format!("prior of {names:?}"),
                 value: "a function, which a store cannot hold".into(),
                 expected: "that function again, from the language that made the store".into(),
@@ -196,7 +216,7 @@ impl Parameter {
     }
 }
 
-/// What tables of evaluations have beside the parameters.
+/// What tables of evaluations have besides the parameters.
 const COLUMNS: [&str; 10] = [
     "id",
     "batch",
@@ -213,7 +233,8 @@ const COLUMNS: [&str; 10] = [
 /// A name that means nothing to shells, tables, web pages and other languages.
 ///
 /// # Errors
-/// [`Error::Invalid`] for one that does not begin with a letter or has characters beside letters, digits and `_ - . [ ]`.
+/// [`Error::Invalid`] for one that does not begin with a letter or has characters other than letters, digits and
+/// `_ - . [ ]`.
 pub fn require_name(what: &str, name: &str) -> Result<()> {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '[' | ']');
     if name.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_') && name.chars().all(fits) {

@@ -1,7 +1,8 @@
 //! The gamma and beta distributions in the coordinate in which they are log-concave.
 //!
-//! A gamma variable `x` of shape `a` is described by `s = log(x/a)`, a beta variable by `s = logit x − log(a/b)`: the mode of
-//! the density of `s` is at 0. Densities are in the deviance form of Loader, where nothing cancels for large shapes.
+//! A gamma variable `x` of shape `a` is described by `s = log(x/a)`, a beta variable by `s = logit x − log(a/b)`: the
+//! mode of the density of `s` is at 0. Densities are in the deviance form of Loader, where nothing cancels for large
+//! shapes.
 
 use super::logconcave::{increasing_root, integral};
 use crate::numeric::normal::{HALF_LN_2PI, LogTails, log1mexp};
@@ -108,7 +109,8 @@ impl Beta {
         if ratio.is_normal() { ratio.ln() } else { x.ln() - (-x).ln_1p() - self.centre() }
     }
 
-    /// `log(x/x₀)` and `log((1−x)/(1−x₀))`, `x₀ = a/(a+b)`: through `log1p` near the mode, where the logarithms would cancel.
+    /// `log(x/x₀)` and `log((1−x)/(1−x₀))`, `x₀ = a/(a+b)`: through `log1p` near the mode, where the logarithms would
+    /// cancel.
     fn log_ratios(&self, s: f64) -> (f64, f64) {
         let (centre, y) = (self.centre(), self.centre() + s);
         let (up, down) = if s >= 0.0 {

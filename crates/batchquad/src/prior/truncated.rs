@@ -1,7 +1,7 @@
 //! The standard normal distribution between two ends, however deep in a tail they lie.
 //!
-//! Points are described by their gap to an end, and masses relative to the density at that end, so that neither a narrow
-//! interval nor one forty standard deviations out loses anything.
+//! Points are described by their gap to an end, and masses relative to the density at that end, so that neither a
+//! narrow interval nor one forty standard deviations out loses anything.
 
 use crate::numeric::normal::{LogTails, log_cdf, log_density, mills, quantile_of_log_cdf};
 use std::f64::consts::SQRT_2;

@@ -360,7 +360,7 @@ pub struct Config {
     pub settings: Settings,
     /// Its seed.
     pub seed: u64,
-    /// Threads that evaluate the likelihood; by default one a core.
+    /// Threads that evaluate the likelihood; by default one per core.
     pub workers: usize,
 }
 

@@ -84,7 +84,7 @@ pub struct Integration<'a> {
 }
 
 impl<'a> Integration<'a> {
-    /// A run under a prior, with the default settings, one worker a core and nothing kept.
+    /// A run under a prior, with the default settings, one worker per core and nothing kept.
     #[must_use]
     pub fn new(prior: Prior) -> Self {
         Self { prior, config: Config::default(), seed: None, store: None, progress: None }
@@ -118,8 +118,8 @@ impl<'a> Integration<'a> {
         self
     }
 
-    /// Somebody who is told after every step how far the run is. [`ControlFlow::Break`] ends the run: what is being evaluated is waited for, and
-    /// all that is known is kept.
+    /// Somebody who is told after every step how far the run is. [`ControlFlow::Break`] ends the run: what is being
+    /// evaluated is waited for, and all that is known is kept.
     #[must_use]
     pub fn progress(mut self, watcher: impl FnMut(&Glance) -> ControlFlow<()> + 'a) -> Self {
         self.progress = Some(Box::new(watcher));
@@ -238,7 +238,7 @@ pub fn integrate(
 /// ```
 ///
 /// # Errors
-/// As [`integrate`]. A standard deviation that is no finite number ≥ 0 is a failure of its evaluation.
+/// As [`integrate`]. A standard deviation that is not a finite number ≥ 0 is a failure of its evaluation.
 pub fn integrate_noisy(
     log_likelihood: impl Fn(&[f64]) -> (f64, f64) + Send + Sync,
     prior: Prior,

@@ -12,8 +12,8 @@ pub(crate) mod stop;
 
 pub use self::{
     diagnostics::{Diagnosis, Finding, Forecast, Level, diagnose},
-    drive::{Config, Integral, Losses, Progress, Run, Step, aborted, honest, next_step, no_evidence, rounds, standing},
-    engine::{Believed, Current, Engine, MOST_ASKED, MOST_NODES, Repairs, Round},
+    drive::{Config, Integral, Losses, Progress, Run, Step, aborted, honest, next_step, rounds, standing},
+    engine::{Believed, Current, Engine, MOST_NODES, Repairs, Round},
     integration::{Glance, Integration, integrate, integrate_noisy},
     record::{Memory, Record, Transcript},
     report::Report,

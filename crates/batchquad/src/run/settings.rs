@@ -19,20 +19,20 @@ use crate::{
 /// A point to begin with: the value of every parameter, by name.
 pub type Start = BTreeMap<String, f64>;
 
-/// The most parameters for which [`SurrogateChoice::Auto`] is a belief about the logarithm: a quadratic in more has more coefficients than a run
-/// has values.
+/// The most parameters for which [`SurrogateChoice::Auto`] is a belief about the logarithm: a quadratic in more has
+/// more coefficients than a run has values.
 pub const MOST_FOR_LOG: usize = 12;
 
 /// Which belief about the likelihood a run holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SurrogateChoice {
-    /// [`SurrogateChoice::Log`] for up to [`MOST_FOR_LOG`] parameters, unless a kernel, a batch rule, an acquisition or a reference measure is
-    /// chosen, which only the others have: then [`SurrogateChoice::WsabiL`].
+    /// [`SurrogateChoice::Log`] for up to [`MOST_FOR_LOG`] parameters, unless a kernel, a batch rule, an acquisition or
+    /// a reference measure is chosen, which only the others have: then [`SurrogateChoice::WsabiL`].
     #[default]
     Auto,
-    /// A Gaussian process on the logarithm of the posterior density: it arrives from far away, is exact for normal posteriors and carries
-    /// noise. Its integral is by importance sampling.
+    /// A Gaussian process on the logarithm of the posterior density: it arrives from far away, is exact for normal
+    /// posteriors and carries noise. Its integral is by importance sampling.
     Log,
     /// A Gaussian process on the likelihood itself ([`Model::Plain`]).
     Plain,
@@ -67,17 +67,17 @@ pub enum KernelChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reference {
-    /// A measure that follows the posterior: half the prior, half a normal distribution around what has been found, in whose
-    /// coordinates the belief lives. It needs far fewer values where the posterior is narrow or tilted. A plain surrogate, which has no
-    /// positive posterior to follow, and a known kernel stay with the prior.
+    /// A measure that follows the posterior: half the prior, half a normal distribution around what has been found, in
+    /// whose coordinates the belief lives. It needs far fewer values where the posterior is narrow or tilted. A plain
+    /// surrogate, which has no positive posterior to follow, and a known kernel stay with the prior.
     #[default]
     Moving,
     /// The prior, as in the paper.
     Prior,
 }
 
-/// Hyperparameters that are known beforehand and not fitted: those of the Gaussian process in units of the likelihood itself
-/// ([`Model::Plain`]) or of its square root.
+/// Hyperparameters that are known beforehand and not fitted: those of the Gaussian process in units of the likelihood
+/// itself ([`Model::Plain`]) or of its square root.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnownKernel {
@@ -133,22 +133,24 @@ pub enum Schedule {
 pub struct Settings {
     /// Points chosen together.
     pub batch: usize,
-    /// A batch is at most this share of the values known when it is chosen: a large first batch would be chosen on a poor model. At
-    /// least one point is always chosen, and the initial design and the asynchronous schedule are not held back.
+    /// A batch is at most this share of the values known when it is chosen: a large first batch would be chosen on a
+    /// poor model. At least one point is always chosen, and the initial design and the asynchronous schedule are not
+    /// held back.
     pub batch_growth: f64,
     /// The run ends after this many evaluations were asked.
     pub max_evaluations: usize,
-    /// … or after this many batches.
+    /// Stop after this many batches.
     pub max_batches: Option<usize>,
-    /// … or after this many seconds.
+    /// Stop after this many seconds.
     pub max_seconds: Option<f64>,
-    /// … or when the standard deviation of `log Z` is at most this (after two batches in a row).
+    /// Stop when the standard deviation of `log Z` is at most this (after two batches in a row).
     pub target_sd: Option<f64>,
-    /// … or when `log Z` has moved by less than a tenth of this in each of five batches although the target is not met.
+    /// Stop when `log Z` has moved by less than a tenth of this in each of five batches although the target is not met.
     pub stall: Option<f64>,
     /// The belief about the integrand.
     pub surrogate: SurrogateChoice,
-    /// The standard deviation of the noise of every log-likelihood, where it is known; otherwise the belief about the logarithm fits it.
+    /// The standard deviation of the noise of every log-likelihood, where it is known; otherwise the belief about the
+    /// logarithm fits it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise_sd: Option<f64>,
     /// What it is integrated against.
@@ -158,8 +160,8 @@ pub struct Settings {
     /// Its hyperparameters, if they are known; otherwise they are fitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub known_kernel: Option<KnownKernel>,
-    /// Hyperparameters are refitted with every batch. While there are at most 40 values, and whenever these have grown by this factor
-    /// since the last time, the search has several starts; otherwise only the last hyperparameters.
+    /// Hyperparameters are refitted with every batch. While there are at most 40 values, and whenever these have grown
+    /// by this factor since the last time, the search has several starts; otherwise only the last hyperparameters.
     pub refit_growth: f64,
     /// How a batch is chosen.
     pub batch_rule: BatchRule,
@@ -175,9 +177,8 @@ pub struct Settings {
     pub initial_design: InitialDesign,
     /// How many they are; by default [`log_initial_size`], for the other beliefs [`initial_size`].
     pub initial_size: Option<usize>,
-    /// Points that are evaluated first, before the initial design: guesses at where the posterior is. A wrong one costs its evaluation and may
-    /// slow the search at first. They
-    /// are fixed when a run begins.
+    /// Points that are evaluated first, before the initial design: guesses at where the posterior is. A wrong one costs
+    /// its evaluation and may slow the search at first. They are fixed when a run begins.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_several")]
     pub start: Vec<Start>,
     /// When workers are given new points.
@@ -223,14 +224,15 @@ const MOST_STARTS: usize = 1_000;
 
 /// The default size of the initial design in `dim` dimensions.
 ///
-/// Measured in batches of 16 (`crates/experiments/RESULTS.md`, ablation): half of it has 0.74 times the error on the GP evidence and 1.36
-/// times on mixtures in four dimensions, double of it 1.51 and 1.26 times.
+/// Measured in batches of 16 (`crates/experiments/RESULTS.md`, ablation): half of it has 0.74 times the error on the GP
+/// evidence and 1.36 times on mixtures in four dimensions, double of it 1.51 and 1.26 times.
 #[must_use]
 pub fn initial_size(dim: usize) -> usize {
     4 * dim + 4
 }
 
-/// The default size of the initial design for a belief about the logarithm: it searches by itself, so a few values to begin with are enough.
+/// The default size of the initial design for a belief about the logarithm: it searches by itself, so a few values to
+/// begin with are enough.
 #[must_use]
 pub fn log_initial_size(dim: usize) -> usize {
     2 * dim + 4
@@ -282,14 +284,17 @@ impl Settings {
             return Err(Error::invalid(
                 "known_kernel",
                 &self.known_kernel,
-                "none with surrogate = \"log\", whose kernel is another",
+                "none with surrogate = \"log\", which has a kernel of its own",
             ));
         }
         if let (Some(sd), Some(model)) = (self.noise_sd, self.model(1)) {
             return Err(Error::invalid(
                 "noise_sd",
                 sd,
-                format!("none with surrogate = {}, which knows no noise; \"log\" does", serde_json::json!(model)),
+                format!(
+                    "none with surrogate = {}, which does not allow for noise; \"log\" does",
+                    serde_json::json!(model)
+                ),
             ));
         }
         require_positive("penalisation.slope", self.penalisation.slope)?;
@@ -340,8 +345,8 @@ impl Settings {
     /// The points of [`Settings::start`] in the order of the prior's parameters, each with its latent coordinates.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a name that is not a parameter's or a parameter without a value, [`Error::OutsideSupport`] for a point outside the
-    /// prior's support; as [`Prior::to_latent`].
+    /// [`Error::Invalid`] for a name that is not a parameter's or a parameter without a value,
+    /// [`Error::OutsideSupport`] for a point outside the prior's support; as [`Prior::to_latent`].
     pub fn start_points(&self, prior: &Prior) -> Result<Vec<(Vec<f64>, Vec<f64>)>> {
         let names = prior.names();
         let point = |(i, start): (usize, &Start)| {

@@ -121,7 +121,7 @@ fn records_that_prove_themselves_but_make_no_sense_are_damage() {
     }
     for bad in [r#"{"kind":"told","id":5,"outcome":{"log_likelihood":0}}"#, asked] {
         let (_scratch, dir) = journal(&[HEADER, asked, bad]);
-        let error = batchquad::journal::Journal::open(&dir).unwrap_err();
+        let error = Store::open(&dir).and_then(|(_, replay)| replay.ledger()).unwrap_err();
         assert!(matches!(error, Error::StoreDamaged { record: 3, .. }), "{error}");
     }
 }

@@ -1,6 +1,6 @@
 //! A run to write down, and a disk that fails on demand.
 
-use batchquad::journal::{Asked, Event, Header, LogValue, Medium, Record, Retried, Row, Store, Told};
+use batchquad::journal::{Asked, Event, Header, LogValue, Medium, Recorded, Retried, Row, Store, Told};
 use batchquad::types::{FailureKind, Job, JobId, Outcome};
 use serde_json::json;
 use std::io;
@@ -56,7 +56,7 @@ pub fn events() -> Vec<Event> {
     ]
 }
 
-pub fn only(records: &[Record]) -> Vec<Event> {
+pub fn only(records: &[Recorded]) -> Vec<Event> {
     records.iter().map(|record| record.event.clone()).collect()
 }
 

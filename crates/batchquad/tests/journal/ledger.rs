@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use batchquad::Error;
-use batchquad::journal::{Applied, Event, Journal, Ledger, LogValue, Row, Store, Told, Topic};
+use batchquad::journal::{Applied, Event, Ledger, LogValue, Row, Store, Told, Topic};
 use batchquad::types::{JobId, Outcome};
 use proptest::prelude::*;
 use serde_json::json;
@@ -120,23 +120,6 @@ fn the_same_table_imported_twice_counts_once() {
     assert_eq!(ledger.apply(&Event::Imported { rows: rows[..2].to_vec() }).unwrap(), Applied::Repeated);
     assert_eq!(ledger.apply(&Event::Imported { rows: rows.clone() }).unwrap(), Applied::Counted);
     assert_eq!(ledger.imported(), rows);
-}
-
-#[test]
-fn the_journal_records_only_what_is_news_and_counts_only_what_is_recorded() {
-    let (_scratch, dir) = scratch();
-    let mut journal = Journal::create(&dir, header()).unwrap();
-    journal.record(&batch()).unwrap();
-    for _ in 0..3 {
-        journal.record(&value(0, -2.0)).unwrap();
-        assert!(journal.record(&value(17, 0.0)).is_err());
-        assert!(journal.record(&value(1, f64::NAN)).is_err());
-    }
-    assert_eq!(journal.store().records(), 3);
-    let live = journal.ledger().clone();
-    drop(journal);
-    let (journal, _) = Journal::open(&dir).unwrap();
-    assert_eq!(*journal.ledger(), live);
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! The journal's promises: nothing lost, nothing altered, one writer, one state.
+#![cfg(feature = "run")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod assets;

@@ -15,7 +15,7 @@ fn wanted(dim: usize) -> f64 {
 ///
 /// During burn-in, after step `i`, the covariance of the steps becomes `L (I + η (α − α*) zzᵀ/|z|²) Lᵀ` with `η = min(1, d i^(−2/3))`,
 /// the robust adaptive method of Vihola (2012): wider along `z` if the step was accepted too readily, narrower if not. Afterwards it stays
-/// as it is. One evaluation a draw, and those of the search for a start.
+/// as it is. One evaluation per draw, and those of the search for a start.
 ///
 /// # Errors
 /// When there is no start.

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use batchquad::{
-    belief::laplace::{IteratedLaplace, Iteration, Laplace, Search},
+    belief::laplace::{IteratedLaplace, Iteration, Laplace, ModeSearch},
     choose::InitialDesign,
     prior::Distribution,
     run::initial_size,
@@ -121,7 +121,7 @@ fn sample(problem: &Problem, evaluations: usize, log_z: Option<f64>, sd: Option<
 fn laplace(problem: &Problem, spec: &Spec) -> Result<Vec<Sample>> {
     let starts = design(problem, spec.seed)?;
     let Some(left) = spec.budget.checked_sub(starts.len()) else { return Ok(Vec::new()) };
-    let search = Search { max_evaluations: left, ..Search::default() };
+    let search = ModeSearch { max_evaluations: left, ..ModeSearch::default() };
     let found = Laplace::search(&starts[0], search, |u| log_joint(problem, u));
     Ok(found.iter().map(|l| sample(problem, starts.len() + l.evaluations, Some(l.log_z), None)).collect())
 }
@@ -131,7 +131,7 @@ fn laplace(problem: &Problem, spec: &Spec) -> Result<Vec<Sample>> {
 fn iterated(problem: &Problem, seed: u64, budget: usize) -> Result<Sample> {
     let starts = design(problem, seed)?;
     let options = Iteration {
-        search: Search { max_evaluations: budget.saturating_sub(starts.len()), ..Search::default() },
+        search: ModeSearch { max_evaluations: budget.saturating_sub(starts.len()), ..ModeSearch::default() },
         support: Some((budget / 8).max(2 * problem.prior.dim())),
         seed,
         ..Iteration::default()

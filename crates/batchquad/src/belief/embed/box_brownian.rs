@@ -12,8 +12,8 @@ use crate::{
 
 /// One factor for each axis, polynomials without subtraction of nearly equal terms.
 ///
-/// With `s` the start, `w = high − low`, `A = max(low, s)` and `B = max(high, s)` (the process is zero before s) and the
-/// node clipped to `m = min(max(x, A), B)`:
+/// With `s` the start, `w = high − low`, `A = max(low, s)` and `B = max(high, s)` (the process is zero before s) and
+/// the node clipped to `m = min(max(x, A), B)`:
 ///
 /// **Mean.** `((m − A)((A − s) + (m − s))/2 + (B − m)(m − s))/w` for `x ≥ A`; `(B − A)(x − s)/w` for `s < x < A`; 0 for
 /// `x ≤ s`.

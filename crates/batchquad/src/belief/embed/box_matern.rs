@@ -15,8 +15,8 @@ use crate::{
 
 /// One factor for each axis. With `s = √(2ν) · distance/λ`, `h = √(2ν)(high − low)/λ` and `φ(ℓ) = (1 − e⁻ˡ)/ℓ`:
 ///
-/// **Mean.** The interval is cut at the node when it lies inside. A piece `[p, p + ℓ]` in units of s, on one side of the
-/// node, has the average
+/// **Mean.** The interval is cut at the node when it lies inside. A piece `[p, p + ℓ]` in units of s, on one side of
+/// the node, has the average
 ///
 /// - `ν = 1/2`: `e⁻ᵖ φ(ℓ)`
 /// - `ν = 3/2`: `e⁻ᵖ ((2 + p) φ(ℓ) − e⁻ˡ)`
@@ -30,7 +30,8 @@ use crate::{
 /// - `ν = 3/2`: `2(2h − 3 + (3 + h) e⁻ʰ)/h²`
 /// - `ν = 5/2`: `2(8h − 15 + (15 + 7h + h²) e⁻ʰ)/(3h²)`
 ///
-/// and below, where these cancel, their Taylor series `2 Σⱼ cⱼ (−h)ʲ/(j + 2)!` with `cⱼ = 1`, `1 − j`, `(1 − j)(3 − j)/3`.
+/// and below, where these cancel, their Taylor series `2 Σⱼ cⱼ (−h)ʲ/(j + 2)!` with `cⱼ = 1`, `1 − j`,
+/// `(1 − j)(3 − j)/3`.
 ///
 /// Both are good to about 1e-14 relative where the result is of order σ². Far in a tail the error grows as the exponent
 /// times the machine epsilon, which stays below 1e-12 down to 1e-290.

@@ -19,16 +19,16 @@ const SQRT_PI: f64 = 1.772_453_850_905_516;
 
 /// One factor for each axis. With `s = distance/(√2 λ)` the kernel is `e^{−s²}`; `h = (high − low)/(√2 λ)`.
 ///
-/// **Mean.** The interval is cut at the node when it lies inside. A piece `[p, p + ℓ]` in units of s, on one side of the
-/// node, has the average
+/// **Mean.** The interval is cut at the node when it lies inside. A piece `[p, p + ℓ]` in units of s, on one side of
+/// the node, has the average
 ///
 /// - `√π/2 · (erfc p − erfc(p + ℓ))/ℓ`, where the two terms differ enough;
-/// - `e^{−c²} Σₙ r²ⁿ H₂ₙ(c)/(2n + 1)!` with `r = ℓ/2`, `c = p + r` and Hermite polynomials H, where they do not: `r < ½`
-///   and `4cr < 1` (they agree up to a factor `≈ e^{4cr}`). It is the Taylor series of `e^{−s²}` about the middle of the
-///   piece, integrated.
+/// - `e^{−c²} Σₙ r²ⁿ H₂ₙ(c)/(2n + 1)!` with `r = ℓ/2`, `c = p + r` and Hermite polynomials H, where they do not:
+///   `r < ½` and `4cr < 1` (they agree up to a factor `≈ e^{4cr}`). It is the Taylor series of `e^{−s²}` about the
+///   middle of the piece, integrated.
 ///
-/// **Variance.** `∬ = 2∫₀¹ (1 − τ) e^{−h²τ²} dτ = √π erf(h)/h − (1 − e^{−h²})/h²`, with `expm1`: for `h → 0` the terms tend
-/// to 2 and 1, so nothing cancels.
+/// **Variance.** `∬ = 2∫₀¹ (1 − τ) e^{−h²τ²} dτ = √π erf(h)/h − (1 − e^{−h²})/h²`, with `expm1`: for `h → 0` the terms
+/// tend to 2 and 1, so nothing cancels.
 ///
 /// Both are good to about 1e-14 relative where the result is of order σ². Far in a tail the error grows as the exponent
 /// times the machine epsilon, which stays below 1e-12 down to 1e-290.

@@ -20,8 +20,8 @@ pub trait Embed<M>: Kernel {
     /// The kernel mean `zᵢ = ∫ k(x, xᵢ) dμ(x)` at each node.
     ///
     /// # Errors
-    /// [`crate::Error::Length`] when the dimensions of kernel, measure and nodes differ; [`crate::Error::Numerical`] when a
-    /// value would overflow.
+    /// [`crate::Error::Length`] when the dimensions of kernel, measure and nodes differ; [`crate::Error::Numerical`]
+    /// when a value would overflow.
     fn mean(&self, measure: &M, nodes: &Points) -> Result<Vec<f64>>;
 
     /// The prior variance of the integral, `∬ k(x, x') dμ(x) dμ(x')`.

@@ -1,8 +1,8 @@
 //! Squared exponential × Gaussian with full covariance, and × mixtures of them: [`MATH.md` §2](crate::math).
 //!
-//! Each integral is the density of a Gaussian vector, because `k(x, y) = σ² (2π)^{d/2} |Λ|^{½} N(x − y; 0, Λ)`. The formulas
-//! below separate the difference `xᵢ − xⱼ` (whose covariance is a multiple of `Λ`) from the rest, so that no digits are lost
-//! when the lengthscale is small against the measure, and no covariance is ever inverted on its own.
+//! Each integral is the density of a Gaussian vector, because `k(x, y) = σ² (2π)^{d/2} |Λ|^{½} N(x − y; 0, Λ)`. The
+//! formulas below separate the difference `xᵢ − xⱼ` (whose covariance is a multiple of `Λ`) from the rest, so that no
+//! digits are lost when the lengthscale is small against the measure, and no covariance is ever inverted on its own.
 
 use std::f64::consts::{LN_2, SQRT_2};
 
@@ -40,7 +40,7 @@ fn whitened(points: &Points, factor: &Factor, c: f64, t: impl Fn(&[f64], usize) 
     Columns::from_fn(points.len(), factor.len(), |i, k| white.get(k, i) / c)
 }
 
-/// `zᵢ = σ² |I + SΛ⁻¹|^{−½} exp(−½ (xᵢ−b)ᵀ(Λ+S)⁻¹(xᵢ−b))`. Cost: `d²` a node.
+/// `zᵢ = σ² |I + SΛ⁻¹|^{−½} exp(−½ (xᵢ−b)ᵀ(Λ+S)⁻¹(xᵢ−b))`. Cost: `d²` per node.
 fn mean(kernel: &SquaredExponential, measure: &Gaussian, nodes: &Points) -> Result<Vec<f64>> {
     require_dims(kernel.dim(), &[("measure", measure.dim()), ("nodes", nodes.dim())])?;
     let factor = widened(kernel, 1.0, |i, j| measure.covariance().get(i, j))?;
@@ -147,7 +147,7 @@ impl Chain {
     }
 }
 
-/// `P w` and `|w|ᵀ P |w|`, `P` among the nodes. Cost: `n²/2` exponentials a component; no matrix is kept.
+/// `P w` and `|w|ᵀ P |w|`, `P` among the nodes. Cost: `n²/2` exponentials per component; no matrix is kept.
 pub(crate) fn product_mul(
     kernel: &SquaredExponential,
     measure: &Mixture,
@@ -166,7 +166,7 @@ pub(crate) fn product_mul(
     Ok((total, sizes))
 }
 
-/// `wᵀ D w`, `D` among the nodes. Cost: `n²/2` exponentials a pair of components; no matrix is kept.
+/// `wᵀ D w`, `D` among the nodes. Cost: `n²/2` exponentials per pair of components; no matrix is kept.
 pub(crate) fn chain_quadratic(
     kernel: &SquaredExponential,
     measure: &Mixture,

@@ -1,7 +1,8 @@
-//! Derivatives in `x` of sums of squared-exponential integrals, for acquisitions that look at the integral itself: [`MATH.md` §2](crate::math).1.
+//! Derivatives in `x` of sums of squared-exponential integrals, for acquisitions that look at the integral itself:
+//! [`MATH.md` §2](crate::math).1.
 //!
-//! Every term is a Gaussian bump in `x`, `c·exp(e(x))` with a quadratic exponent, so its gradient is `c eᵉ ∇e` and its Hessian
-//! `c eᵉ (∇e∇eᵀ + ∇²e)` with a constant `∇²e`.
+//! Every term is a Gaussian bump in `x`, `c·exp(e(x))` with a quadratic exponent, so its gradient is `c eᵉ ∇e` and its
+//! Hessian `c eᵉ (∇e∇eᵀ + ∇²e)` with a constant `∇²e`.
 
 use crate::{
     belief::{
@@ -30,7 +31,7 @@ fn minus(x: &[f64], y: &[f64]) -> Vec<f64> {
     x.iter().zip(y).map(|(x, y)| x - y).collect()
 }
 
-/// `Σᵢ uᵢ k(x, xᵢ)`: `∇e = −Λ⁻¹(x − xᵢ)`, `∇²e = −Λ⁻¹`. Cost: `n d²` a point.
+/// `Σᵢ uᵢ k(x, xᵢ)`: `∇e = −Λ⁻¹(x − xᵢ)`, `∇²e = −Λ⁻¹`. Cost: `n d²` per point.
 pub(crate) fn kernel_sums(
     kernel: &SquaredExponential,
     x: &Points,
@@ -51,7 +52,7 @@ pub(crate) fn kernel_sums(
     Ok(jets)
 }
 
-/// The kernel mean `z(x)`: `∇e = −(Λ+S)⁻¹(x − b)`, `∇²e = −(Λ+S)⁻¹` for each component. Cost: `d²` a point.
+/// The kernel mean `z(x)`: `∇e = −(Λ+S)⁻¹(x − b)`, `∇²e = −(Λ+S)⁻¹` for each component. Cost: `d²` per point.
 pub(crate) fn mean_jets(kernel: &SquaredExponential, measure: &Mixture, x: &Points, order: Order) -> Result<Jets> {
     let mut jets = Jets::zeros(x.len(), x.dim(), order);
     for (weight, component) in measure.components() {
@@ -66,7 +67,7 @@ pub(crate) fn mean_jets(kernel: &SquaredExponential, measure: &Mixture, x: &Poin
 }
 
 /// `Σᵢ uᵢ P(x, xᵢ)`: `∇e = −½Λ⁻¹(x − xᵢ) − ½A(ν − b)`, `∇²e = −½Λ⁻¹ − ¼A` with `A = (Λ/2 + S)⁻¹`, `ν = ½(x + xᵢ)`.
-/// Cost: `n d²` a point and component.
+/// Cost: `n d²` per point and component.
 pub(crate) fn product_sums(
     kernel: &SquaredExponential,
     measure: &Mixture,

@@ -27,7 +27,7 @@ pub struct MarginalLikelihood {
     pub value: f64,
     /// `∂/∂ log σ²`.
     pub log_sigma2_gradient: f64,
-    /// `∂/∂ log λₐ`, one a dimension (their sum is the derivative of an isotropic kernel).
+    /// `∂/∂ log λₐ`, one per dimension (their sum is the derivative of an isotropic kernel).
     pub log_lengthscale_gradient: Vec<f64>,
 }
 
@@ -93,16 +93,17 @@ impl Unit {
 /// How hyperparameters are found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitOptions {
-    /// One lengthscale a dimension, or one for all (as in the paper).
+    /// One lengthscale per dimension, or one for all (as in the paper).
     pub ard: bool,
     /// The median of the log-normal prior on each lengthscale, in the coordinates of the nodes.
     pub lengthscale_median: f64,
-    /// Its standard deviation in the logarithm: weak, but enough that no lengthscale runs away when the data are silent.
+    /// Its standard deviation in the logarithm: weak, but enough that no lengthscale runs away when the data are
+    /// silent.
     pub lengthscale_log_sd: f64,
     /// Lengthscales are searched between these.
     pub lengthscale_bounds: (f64, f64),
-    /// Lengthscales (the same in all dimensions) from which the search starts, besides a warm start. None of them and a warm start
-    /// make a refit cheap.
+    /// Lengthscales (the same in all dimensions) from which the search starts, besides a warm start. None of them and a
+    /// warm start make a refit cheap.
     pub starts: Vec<f64>,
     /// Jitter of the kernel matrix.
     pub jitter: Jitter,
@@ -151,11 +152,12 @@ pub struct Fit {
 /// Pseudo-observations behind σ²: an inverse-gamma prior worth one value of size one, so that σ² is never zero.
 const SIGMA2_PRIOR: f64 = 1.0;
 
-/// Maximises the marginal likelihood times weak priors over the lengthscales, with σ² at its own maximum in closed form.
+/// Maximises the marginal likelihood times weak priors over the lengthscales, with σ² at its own maximum in closed
+/// form.
 ///
-/// `σ²(λ) = (gᵀR⁻¹g + 1)/(n + 1)` maximises the likelihood with a weak inverse-gamma prior, so only the lengthscales are
-/// searched, in the logarithm, by bounded quasi-Newton steps from several starts. A `warm` start joins
-/// those of the options. Starts are independent and run in parallel; the result does not depend on the number of threads.
+/// `σ²(λ) = (gᵀR⁻¹g + 1)/(n + 1)` maximises the likelihood with a weak inverse-gamma prior, so only the lengthscales
+/// are searched, in the logarithm, by bounded quasi-Newton steps from several starts. A `warm` start joins those of the
+/// options. Starts are independent and run in parallel; the result does not depend on the number of threads.
 ///
 /// # Errors
 /// As [`Gp::new`]; [`Error::Invalid`] for bad options.

@@ -99,7 +99,7 @@ impl Gp {
         &self.factor
     }
 
-    /// `k(X, x)`, one column a point.
+    /// `k(X, x)`, one column per point.
     pub(crate) fn cross(&self, white: &Columns) -> Matrix {
         self.kernel.form(&self.white, white).matrix()
     }

@@ -25,13 +25,13 @@ pub struct Prediction {
     pub mean: Vec<f64>,
     /// `C(x, x)`, at least `ε σ²`.
     pub variance: Vec<f64>,
-    /// `∂m/∂xₐ`, `d` numbers a point.
+    /// `∂m/∂xₐ`, `d` numbers per point.
     pub mean_gradient: Vec<f64>,
-    /// `∂C/∂xₐ`, `d` numbers a point.
+    /// `∂C/∂xₐ`, `d` numbers per point.
     pub variance_gradient: Vec<f64>,
-    /// `∂²m/∂xₐ∂x_b`, `d²` numbers a point, row by row.
+    /// `∂²m/∂xₐ∂x_b`, `d²` numbers per point, row by row.
     pub mean_hessian: Vec<f64>,
-    /// `∂²C/∂xₐ∂x_b`, `d²` numbers a point, row by row.
+    /// `∂²C/∂xₐ∂x_b`, `d²` numbers per point, row by row.
     pub variance_hessian: Vec<f64>,
     /// How many variances were raised to `ε σ²` because rounding had taken them below.
     pub clamped: usize,
@@ -49,7 +49,7 @@ impl Gp {
     /// With `kᵢ = k(xᵢ, x)`, `sᵢₐ = (xₐ − xᵢₐ)/λₐ` and `A = K⁻¹ k`:
     /// `∂ₐm = −λₐ⁻¹ Σ wᵢkᵢsᵢₐ`, `∂ₐC = 2λₐ⁻¹ Σ Aᵢkᵢsᵢₐ`, `∂ₐ∂_b m = (λₐλ_b)⁻¹ Σ wᵢkᵢ(sᵢₐsᵢ_b − δₐ_b)`,
     /// `∂ₐ∂_b C = −2 (λₐλ_b)⁻¹ Σ Aᵢkᵢ(sᵢₐsᵢ_b − δₐ_b) − 2 (∂ₐk)ᵀK⁻¹(∂_b k)`.
-    /// Cost a point: `n²` for values, `2n²` with gradients, `(2 + d) n²` with Hessians.
+    /// Cost per point: `n²` for values, `2n²` with gradients, `(2 + d) n²` with Hessians.
     ///
     /// # Errors
     /// [`crate::Error::Length`] for points of another dimension.
@@ -79,7 +79,7 @@ impl Gp {
         }))
     }
 
-    /// Posterior mean at each point, to the same bits as [`Gp::predict`]. Cost: `n` a point.
+    /// Posterior mean at each point, to the same bits as [`Gp::predict`]. Cost: `n` per point.
     ///
     /// # Errors
     /// [`crate::Error::Length`] for points of another dimension.

@@ -3,12 +3,12 @@
 use super::Kernel;
 use crate::error::{Error, Result, require_finite, require_positive};
 
-/// `k(x, y) = σ² Πⱼ max(0, min(xⱼ, yⱼ) − startⱼ)`: a Wiener process (in more dimensions a Brownian sheet) that is pinned to
-/// zero at `start` and before it.
+/// `k(x, y) = σ² Πⱼ max(0, min(xⱼ, yⱼ) − startⱼ)`: a Wiener process (in more dimensions a Brownian sheet) that is
+/// pinned to zero at `start` and before it.
 ///
 /// On `x, y ≥ low` with `start = low − c` this is `σ² (c + min(x − low, y − low))`: a Wiener process from `low` plus a
-/// constant of variance `σ²c`. So `start < low` says that the value at the lower face is unknown, `start = low` that it is
-/// known to be zero.
+/// constant of variance `σ²c`. So `start < low` says that the value at the lower face is unknown, `start = low` that it
+/// is known to be zero.
 ///
 /// # The trapezoid rule
 ///
@@ -39,8 +39,8 @@ impl Brownian {
     /// A kernel from its variance per unit length (volume) σ² and the point where the process starts from zero.
     ///
     /// # Errors
-    /// [`Error::Length`] when `start` is empty; [`Error::Invalid`] when σ² is not finite and positive or a coordinate of
-    /// `start` is not finite.
+    /// [`Error::Length`] when `start` is empty; [`Error::Invalid`] when σ² is not finite and positive or a coordinate
+    /// of `start` is not finite.
     pub fn new(sigma2: f64, start: Vec<f64>) -> Result<Self> {
         require_positive("variance of the Brownian kernel", sigma2)?;
         if start.is_empty() {

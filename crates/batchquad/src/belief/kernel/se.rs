@@ -10,7 +10,7 @@ use crate::{
     points::Points,
 };
 
-/// `k(x, y) = σ² exp(−½ Σₐ (xₐ − yₐ)²/λₐ²)`, isotropic or with one lengthscale a dimension.
+/// `k(x, y) = σ² exp(−½ Σₐ (xₐ − yₐ)²/λₐ²)`, isotropic or with one lengthscale per dimension.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SquaredExponential {
     sigma2: f64,
@@ -18,7 +18,7 @@ pub struct SquaredExponential {
 }
 
 impl SquaredExponential {
-    /// A kernel with one lengthscale a dimension ("ARD").
+    /// A kernel with one lengthscale per dimension ("ARD").
     ///
     /// # Errors
     /// [`Error::Invalid`] for a variance or lengthscale that is not finite and positive, or for no dimension at all.

@@ -1,14 +1,11 @@
 //! The iterated Laplace approximation: a mixture of Gaussians grown where the last one leaves density over.
 //!
-//! After Bornkamp (2011), "Approximating probability densities by iterated Laplace approximations", *Journal of Computational
-//! and Graphical Statistics* 20(3). Begin with the Laplace approximations of all modes; then, again and again, find a maximum of
-//! the residual `p − q̃`, put a Gaussian there and fit all the weights anew on points drawn from the components.
+//! After Bornkamp (2011), "Approximating probability densities by iterated Laplace approximations", *Journal of
+//! Computational and Graphical Statistics* 20(3). Begin with the Laplace approximations of all modes; then, again and
+//! again, find a maximum of the residual `p − q̃`, put a Gaussian there and fit all the weights anew on points drawn
+//! from the components.
 
-use super::{
-    Laplace, Search, climb, fatal, gaussian,
-    joint::{Answer, Joint},
-    nnls::nnls,
-};
+use super::{Laplace, ModeSearch, climb, fatal, gaussian, joint::LogJoint, nnls::nnls};
 use crate::{
     belief::measure::{Gaussian, Jet, Mixture},
     error::{Error, Result, require_positive},
@@ -23,8 +20,9 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Iteration {
     /// How modes are looked for; its budget is that of the whole approximation.
-    pub search: Search,
-    /// Enough when log Z has changed by less than this in two additions running, and [`IteratedLaplace::misfit`] is below this too.
+    pub search: ModeSearch,
+    /// Enough when log Z has changed by less than this in two additions running, and [`IteratedLaplace::misfit`] is
+    /// below this too.
     pub change_tolerance: f64,
     /// Enough when the residual is nowhere on the support points larger than this share of the largest density.
     pub residual_tolerance: f64,
@@ -40,7 +38,7 @@ impl Default for Iteration {
     /// The mixture stops growing at about one per cent, or at 20 components.
     fn default() -> Self {
         Self {
-            search: Search::default(),
+            search: ModeSearch::default(),
             change_tolerance: 0.01,
             residual_tolerance: 0.01,
             max_components: 20,
@@ -72,9 +70,10 @@ pub enum Stopped {
 pub struct IteratedLaplace {
     /// The estimate of log Z: the logarithm of the total weight.
     pub log_z: f64,
-    /// The root mean square of `(p − q̃)/q̂` on the `m` support points over `Z √m`: a standard error of log Z, if the support points
-    /// knew everything. They do not know of modes without a start nor of what is beyond them in a heavy tail, and the components
-    /// were placed by them, so the error is larger: up to five times so for curved densities, nine for products of Student t.
+    /// The root mean square of `(p − q̃)/q̂` on the `m` support points over `Z √m`: a standard error of log Z, if the
+    /// support points knew everything. They do not know of modes without a start nor of what is beyond them in a heavy
+    /// tail, and the components were placed by them, so the error is larger: up to five times so for curved densities,
+    /// nine for products of Student t.
     pub misfit: f64,
     /// The approximation of the posterior; components whose weight came out as zero are left out.
     pub mixture: Mixture,
@@ -95,16 +94,16 @@ pub struct IteratedLaplace {
 impl IteratedLaplace {
     /// Grows a mixture from the modes that the starts lead to.
     ///
-    /// A start that leads to no mode is counted and passed over. Beside its support points a component costs about ten gradients
-    /// of `2d + 1` evaluations and a Hessian of `d(d + 1)`.
+    /// A start that leads to no mode is counted and passed over. Besides its support points, a component costs about
+    /// ten gradients of `2d + 1` evaluations and a Hessian of `d(d + 1)`.
     ///
     /// # Errors
     /// [`Error::Length`] for no starts or starts of different dimension, [`Error::Invalid`] for options out of range,
-    /// [`Error::NoFiniteValue`] when every start has density zero, [`Error::NonFiniteValue`] for NaN and +∞, and the first
-    /// failure of [`Laplace::search`] when no start leads to a mode or the budget ends before there is any fit.
-    pub fn new(starts: &[Vec<f64>], options: Iteration, mut log_joint: impl FnMut(&[f64]) -> f64) -> Result<Self> {
+    /// [`Error::NoFiniteValue`] when every start has density zero, [`Error::NonFiniteValue`] for NaN and +∞, and the
+    /// first failure of [`Laplace::search`] when no start leads to a mode or the budget ends before there is any fit.
+    pub fn new(starts: &[Vec<f64>], options: Iteration, log_joint: impl FnMut(&[f64]) -> f64) -> Result<Self> {
         let dim = check(starts, options)?;
-        let mut joint = Joint::new(|x| Answer { value: log_joint(x), gradient: None }, options.search.max_evaluations);
+        let mut joint = LogJoint::new(log_joint, options.search.max_evaluations);
         let (modes, failed_starts) = find_modes(&mut joint, starts, options.search)?;
         let size = options.support.unwrap_or_else(|| (50.0 * (dim as f64).powf(1.25)).ceil() as usize);
         let mut growth = Growth::new(options.seed, size);
@@ -144,7 +143,7 @@ impl IteratedLaplace {
             settled = if unrest < options.change_tolerance { settled + 1 } else { 0 };
             fit = next;
         };
-        let Fit { log_z, misfit, mixture, residual, .. } = fit;
+        let WeightFit { log_z, misfit, mixture, residual, .. } = fit;
         let evaluations = joint.evaluations;
         Ok(Self { log_z, misfit, mixture, modes, evaluations, stopped, repairs, failed_starts, residual })
     }
@@ -165,23 +164,24 @@ fn check(starts: &[Vec<f64>], options: Iteration) -> Result<usize> {
 }
 
 /// The different modes that the starts lead to, in the order of their finding, and how many starts led to none.
-fn find_modes<F: FnMut(&[f64]) -> Answer>(
-    joint: &mut Joint<F>,
+fn find_modes<F: FnMut(&[f64]) -> f64>(
+    joint: &mut LogJoint<F>,
     starts: &[Vec<f64>],
-    search: Search,
+    search: ModeSearch,
 ) -> Result<(Vec<Laplace>, usize)> {
     let mut modes: Vec<Laplace> = Vec::new();
     let (mut failure, mut failed, mut nowhere) = (None, 0, 0);
     for start in starts {
         let here = joint.at(start)?;
-        if here.value == f64::NEG_INFINITY {
+        if here == f64::NEG_INFINITY {
             nowhere += 1;
             failed += 1;
             continue;
         }
         match climb(joint, start, here, search) {
             Ok(mode) => {
-                // A tenth of a standard deviation: two ascents to one mode end much closer, two modes lie farther apart.
+                // A tenth of a standard deviation: two ascents to one mode end much closer, two modes lie farther
+                // apart.
                 let known = modes.iter().any(|m| {
                     m.gaussian.log_density(m.gaussian.mean()) - m.gaussian.log_density(mode.gaussian.mean()) < 5e-3
                 });
@@ -210,12 +210,12 @@ struct Growth {
     components: Vec<Gaussian>,
     points: Vec<Vec<f64>>,
     values: Vec<f64>,
-    /// `log Nₐ(xᵢ)`, one list a component.
+    /// `log Nₐ(xᵢ)`, one list per component.
     densities: Vec<Vec<f64>>,
 }
 
 /// The weights fitted to the support points.
-struct Fit {
+struct WeightFit {
     log_z: f64,
     misfit: f64,
     mixture: Mixture,
@@ -229,16 +229,16 @@ impl Growth {
         Self { seed, size, components: Vec::new(), points: Vec::new(), values: Vec::new(), densities: Vec::new() }
     }
 
-    /// Adds a component with its support points: normal draws in pairs `±u`, so that they have the right mean. Nothing is
-    /// added when one of them cannot be evaluated.
-    fn add<F: FnMut(&[f64]) -> Answer>(&mut self, joint: &mut Joint<F>, component: Gaussian) -> Result<()> {
+    /// Adds a component with its support points: normal draws in pairs `±u`, so that they have the right mean. Nothing
+    /// is added when one of them cannot be evaluated.
+    fn add<F: FnMut(&[f64]) -> f64>(&mut self, joint: &mut LogJoint<F>, component: Gaussian) -> Result<()> {
         let mut stream = Stream::new(self.seed, Purpose::Support, self.components.len() as u64);
         let (mut drawn, mut values) = (Vec::new(), Vec::new());
         let mut u = Vec::new();
         for i in 0..self.size {
             u = if i % 2 == 0 { stream.normals(component.dim()) } else { u.iter().map(|v: &f64| -v).collect() };
             let x = component.map_standard(&u);
-            values.push(joint.value(&x)?);
+            values.push(joint.at(&x)?);
             drawn.push(x);
         }
         for (known, column) in self.components.iter().zip(&mut self.densities) {
@@ -251,12 +251,14 @@ impl Growth {
         Ok(())
     }
 
-    /// Minimises `Σᵢ ((p(xᵢ) − Σₐ wₐ Nₐ(xᵢ)) / q̂(xᵢ))²` over `w ≥ 0`, `q̂ = Σₐ Nₐ / K` being where the points were drawn from.
+    /// Minimises `Σᵢ ((p(xᵢ) − Σₐ wₐ Nₐ(xᵢ)) / q̂(xᵢ))²` over `w ≥ 0`, `q̂ = Σₐ Nₐ / K` being where the points were
+    /// drawn from.
     ///
-    /// That is `∫ (p − q̃)²/q̂`: errors count where they are large beside the density, and not only near the highest mode.
-    /// Constants lie in the span of the regressors `Nₐ/q̂`, so when no constraint binds the residuals sum to zero and
-    /// `Σₐ wₐ` estimates Z without bias even where the mixture fits badly. Everything is relative to `max p/q̂`. Cost: `K²m`.
-    fn fit(&self) -> Result<Fit> {
+    /// That is `∫ (p − q̃)²/q̂`: errors count where they are large beside the density, and not only near the highest
+    /// mode. Constants lie in the span of the regressors `Nₐ/q̂`, so when no constraint binds the residuals sum to zero
+    /// and `Σₐ wₐ` estimates Z without bias even where the mixture fits badly. Everything is relative to `max p/q̂`.
+    /// Cost: `K²m`.
+    fn fit(&self) -> Result<WeightFit> {
         let (k, m) = (self.components.len(), self.points.len());
         let alike: Vec<f64> = (0..m)
             .map(|i| {
@@ -281,7 +283,8 @@ impl Growth {
         let highest = self.values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let left: Vec<f64> = (0..m).map(|i| log_difference(self.values[i], top + alike[i] + fitted[i].ln())).collect();
         let largest = left.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        // Half-way between the largest residual, which forgets the tails, and the largest relative to q̂, which forgets the rest.
+        // Half-way between the largest residual, which forgets the tails, and the largest relative to q̂, which forgets
+        // the rest.
         let (worst, _) = left
             .iter()
             .zip(&alike)
@@ -290,11 +293,11 @@ impl Growth {
             .fold((0, f64::NEG_INFINITY), |best, next| if next.1 > best.1 { next } else { best });
         let kept = weights.into_iter().zip(&self.components).filter(|(w, _)| *w > 0.0);
         let mixture = Mixture::new(kept.map(|(w, g)| (w, g.clone())).collect())?;
-        Ok(Fit { log_z, misfit, mixture, residual: (largest - highest).exp(), worst })
+        Ok(WeightFit { log_z, misfit, mixture, residual: (largest - highest).exp(), worst })
     }
 
     /// A new component where the residual has a maximum, and whether its Hessian had to be mended.
-    fn propose<F: FnMut(&[f64]) -> Answer>(&self, joint: &mut Joint<F>, fit: &Fit) -> Result<(Gaussian, bool)> {
+    fn propose<F: FnMut(&[f64]) -> f64>(&self, joint: &mut LogJoint<F>, fit: &WeightFit) -> Result<(Gaussian, bool)> {
         let from = &self.points[fit.worst];
         let widths = self.conditional_widths(from)?;
         // Only the neighbourhood matters: the weights make up for a component that is off by a tenth of its width.
@@ -309,7 +312,7 @@ impl Growth {
         let x = if summit.value.is_finite() { summit.x } else { from.clone() };
         let nearest = self.nearest(&x);
         let here = joint.at(&x)?;
-        match joint.jet_with(&x, &here, &self.conditional_widths(&x)?) {
+        match joint.jet_with(&x, here, &self.conditional_widths(&x)?) {
             Ok(jet) => {
                 let hessian = residual_hessian(&jet, &fit.mixture.log_density_jet(&x), fit.log_z);
                 mend(x, &hessian, nearest)
@@ -350,8 +353,8 @@ fn log_difference(a: f64, b: f64) -> f64 {
 
 /// The Hessian of `log(p − q̃)` from the jets of `log p` and of the mixture `log q̃ = log_z + log q`.
 ///
-/// At a maximum of the residual it is negative definite, as that of `log p` seldom is there: in a tail, `log p` is convex.
-/// With `a = p/(p − q̃)`, `b = q̃/(p − q̃)`, `s = a∇f − b∇q`: `a(∇²f + ∇f∇fᵀ) − b(∇²q + ∇q∇qᵀ) − ssᵀ`.
+/// At a maximum of the residual it is negative definite, as that of `log p` seldom is there: in a tail, `log p` is
+/// convex. With `a = p/(p − q̃)`, `b = q̃/(p − q̃)`, `s = a∇f − b∇q`: `a(∇²f + ∇f∇fᵀ) − b(∇²q + ∇q∇qᵀ) − ssᵀ`.
 fn residual_hessian(p: &Jet, q: &Jet, log_z: f64) -> Matrix {
     let d = p.gradient.len();
     let left = log_difference(p.value, log_z + q.value);
@@ -367,8 +370,8 @@ fn residual_hessian(p: &Jet, q: &Jet, log_z: f64) -> Matrix {
 /// A component may be wider than its neighbour by the root of the inverse of this.
 const NARROWEST: f64 = 0.1;
 
-/// The Gaussian at `x` with precision `−H + τP`, `P` that of its neighbour and `τ` as small as `−H + τP ≻ P/10` allows, and whether
-/// `τ > 0`. In coordinates where `P = I` this lifts the eigenvalues, so it is the same in any units.
+/// The Gaussian at `x` with precision `−H + τP`, `P` that of its neighbour and `τ` as small as `−H + τP ≻ P/10` allows,
+/// and whether `τ > 0`. In coordinates where `P = I` this lifts the eigenvalues, so it is the same in any units.
 fn mend(x: Vec<f64>, hessian: &Matrix, neighbour: &Gaussian) -> Result<(Gaussian, bool)> {
     let (d, p) = (x.len(), precision(neighbour)?);
     let lifted =

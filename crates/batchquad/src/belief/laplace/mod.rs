@@ -2,15 +2,15 @@
 //! [`MATH.md` §9](crate::math).
 //!
 //! These are the cheap answers to compare a quadrature with: [`Laplace`] costs little more than finding the mode,
-//! [`IteratedLaplace`] a few hundred evaluations. Both count every evaluation of the log-joint `f = log ℓ + log π`. A value of −∞ is
-//! legal away from the mode; NaN and +∞ are errors that name the point.
+//! [`IteratedLaplace`] a few hundred evaluations. Both count every evaluation of the log-joint `f = log ℓ + log π`. A
+//! value of −∞ is legal away from the mode; NaN and +∞ are errors that name the point.
 
 mod iterated;
 mod joint;
 mod nnls;
 
 pub use self::iterated::{IteratedLaplace, Iteration, Stopped};
-use self::joint::{Answer, Joint};
+use self::joint::LogJoint;
 use crate::{
     belief::measure::{Gaussian, Jet},
     error::{Error, Result, require_finite, require_positive},
@@ -22,9 +22,9 @@ use crate::{
 
 /// How a mode is looked for, and when a point counts as one.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Search {
-    /// The width of the log-joint along a coordinate, to within several powers of ten: the search begins with it and then
-    /// measures the width of each coordinate. One is right for latent coordinates.
+pub struct ModeSearch {
+    /// The width of the log-joint along a coordinate, to within several powers of ten: the search begins with it and
+    /// then measures the width of each coordinate. One is right for latent coordinates.
     pub scale: f64,
     /// Most evaluations of the log-joint.
     pub max_evaluations: usize,
@@ -33,14 +33,14 @@ pub struct Search {
     pub stationarity: f64,
 }
 
-impl Default for Search {
+impl Default for ModeSearch {
     /// Latent coordinates, ten thousand evaluations, and 5·10⁻⁷ of log Z to lose.
     fn default() -> Self {
         Self { scale: 1.0, max_evaluations: 10_000, stationarity: 1e-3 }
     }
 }
 
-impl Search {
+impl ModeSearch {
     fn check(&self) -> Result<()> {
         require_positive("scale of the search for the mode", self.scale)?;
         require_positive("stationarity tolerance", self.stationarity)?;
@@ -51,9 +51,9 @@ impl Search {
 /// The Laplace approximation of an evidence: `log Z ≈ f(x*) + ½ d log 2π − ½ log|−H|`.
 ///
 /// ```
-/// use batchquad::belief::laplace::{Laplace, Search};
+/// use batchquad::belief::laplace::{Laplace, ModeSearch};
 /// // The unnormalised N(3, 2²): log Z = log(2 √2π).
-/// let laplace = Laplace::search(&[0.0], Search::default(), |x| -0.5 * ((x[0] - 3.0) / 2.0).powi(2))?;
+/// let laplace = Laplace::search(&[0.0], ModeSearch::default(), |x| -0.5 * ((x[0] - 3.0) / 2.0).powi(2))?;
 /// assert!((laplace.log_z - (2.0 * std::f64::consts::TAU.sqrt()).ln()).abs() < 1e-8);
 /// # Ok::<(), batchquad::Error>(())
 /// ```
@@ -66,7 +66,7 @@ pub struct Laplace {
     pub value: f64,
     /// `N(x*, (−H)⁻¹)`, the approximation of the posterior; its mean is the mode.
     pub gaussian: Gaussian,
-    /// How far the mode is from stationary, `λ` of [`Search::stationarity`].
+    /// How far the mode is from stationary, `λ` of [`ModeSearch::stationarity`].
     pub newton_decrement: f64,
     /// How many evaluations of the log-joint it took.
     pub evaluations: usize,
@@ -77,8 +77,8 @@ impl Laplace {
     ///
     /// # Errors
     /// [`Error::Length`] and [`Error::Invalid`] for derivatives of the wrong shape, non-finite or asymmetric;
-    /// [`Error::NotPositiveDefinite`] when `−H` is not (a saddle, a ridge); [`Error::Invalid`] naming the norm of the gradient
-    /// when `λ` exceeds `stationarity`.
+    /// [`Error::NotPositiveDefinite`] when `−H` is not (a saddle, a ridge); [`Error::Invalid`] naming the norm of the
+    /// gradient when `λ` exceeds `stationarity`.
     pub fn from_jet(mode: &[f64], jet: &Jet, stationarity: f64) -> Result<Self> {
         require_positive("stationarity tolerance", stationarity)?;
         check_point("mode", mode)?;
@@ -86,46 +86,30 @@ impl Laplace {
         Peak::new(mode, jet)?.laplace(stationarity, 0)
     }
 
-    /// At a mode that is known, with derivatives by central differences: `d(d + 1)` evaluations and a few more to find the steps.
+    /// At a mode that is known, with derivatives by central differences: `d(d + 1)` evaluations and a few more to find
+    /// the steps.
     ///
     /// # Errors
-    /// As [`Laplace::from_jet`]; [`Error::Invalid`] when the log-joint is not finite there; [`Error::NonFiniteValue`] for NaN and
-    /// +∞; [`Error::Numerical`] when the budget is spent.
-    pub fn at_mode(mode: &[f64], search: Search, mut log_joint: impl FnMut(&[f64]) -> f64) -> Result<Self> {
+    /// As [`Laplace::from_jet`]; [`Error::Invalid`] when the log-joint is not finite there; [`Error::NonFiniteValue`]
+    /// for NaN and +∞; [`Error::Numerical`] when the budget is spent.
+    pub fn at_mode(mode: &[f64], search: ModeSearch, log_joint: impl FnMut(&[f64]) -> f64) -> Result<Self> {
         search.check()?;
         check_point("mode", mode)?;
-        let mut joint = Joint::new(|x| Answer { value: log_joint(x), gradient: None }, search.max_evaluations);
+        let mut joint = LogJoint::new(log_joint, search.max_evaluations);
         let here = finite(&mut joint, "mode", mode)?;
-        let jet = joint.jet(mode, &here, &vec![search.scale; mode.len()])?;
+        let jet = joint.jet(mode, here, &vec![search.scale; mode.len()])?;
         Peak::new(mode, &jet)?.laplace(search.stationarity, joint.evaluations)
     }
 
     /// At the mode that an ascent from `start` leads to: quasi-Newton with gradients by central differences (`2d + 1`
-    /// evaluations a step), then Newton's method with the Hessian that the approximation needs anyhow.
+    /// evaluations per step), then Newton's method with the Hessian that the approximation needs anyhow.
     ///
     /// # Errors
     /// As [`Laplace::at_mode`], and when the ascent does not end at a mode.
-    pub fn search(start: &[f64], search: Search, mut log_joint: impl FnMut(&[f64]) -> f64) -> Result<Self> {
+    pub fn search(start: &[f64], search: ModeSearch, log_joint: impl FnMut(&[f64]) -> f64) -> Result<Self> {
         search.check()?;
-        let mut joint = Joint::new(|x| Answer { value: log_joint(x), gradient: None }, search.max_evaluations);
+        let mut joint = LogJoint::new(log_joint, search.max_evaluations);
         search_from(&mut joint, start, search)
-    }
-
-    /// As [`Laplace::search`] for a log-joint that gives its gradient too: one evaluation a step, `2d` and a few for the Hessian.
-    ///
-    /// # Errors
-    /// As [`Laplace::search`]; [`Error::Length`] and [`Error::Invalid`] for a gradient of the wrong length or not finite.
-    pub fn search_with_gradient(
-        start: &[f64],
-        search: Search,
-        mut log_joint: impl FnMut(&[f64]) -> (f64, Vec<f64>),
-    ) -> Result<Self> {
-        search.check()?;
-        let answer = |x: &[f64]| {
-            let (value, gradient) = log_joint(x);
-            Answer { value, gradient: Some(gradient) }
-        };
-        search_from(&mut Joint::new(answer, search.max_evaluations), start, search)
     }
 }
 
@@ -211,16 +195,16 @@ fn check_jet(x: &[f64], jet: &Jet) -> Result<()> {
     Ok(())
 }
 
-fn search_from<F: FnMut(&[f64]) -> Answer>(joint: &mut Joint<F>, from: &[f64], search: Search) -> Result<Laplace> {
+fn search_from<F: FnMut(&[f64]) -> f64>(joint: &mut LogJoint<F>, from: &[f64], search: ModeSearch) -> Result<Laplace> {
     check_point("start of the search for the mode", from)?;
     let here = finite(joint, "start", from)?;
     climb(joint, from, here, search)
 }
 
 /// The log-joint at a point where it has to be finite.
-fn finite<F: FnMut(&[f64]) -> Answer>(joint: &mut Joint<F>, what: &str, x: &[f64]) -> Result<Answer> {
+fn finite<F: FnMut(&[f64]) -> f64>(joint: &mut LogJoint<F>, what: &str, x: &[f64]) -> Result<f64> {
     let here = joint.at(x)?;
-    require_finite(&format!("log-joint at the {what} {x:?}"), here.value)?;
+    require_finite(&format!("log-joint at the {what} {x:?}"), here)?;
     Ok(here)
 }
 
@@ -231,20 +215,20 @@ const NEWTON_STEPS: usize = 6;
 /// Below this decrement the Hessian is as good as the one at the mode, and the last step is taken without a new one.
 const NEAR: f64 = 1e-4;
 
-/// The mode above `from`, where the answer is known and finite.
-fn climb<F: FnMut(&[f64]) -> Answer>(
-    joint: &mut Joint<F>,
+/// The mode above `from`, where the value is known and finite.
+fn climb<F: FnMut(&[f64]) -> f64>(
+    joint: &mut LogJoint<F>,
     from: &[f64],
-    mut here: Answer,
-    search: Search,
+    mut here: f64,
+    search: ModeSearch,
 ) -> Result<Laplace> {
     // The start has been paid for already.
     let before = joint.evaluations.saturating_sub(1);
     let mut x = from.to_vec();
-    let mut widths = joint.widths(&x, here.value, &vec![search.scale; x.len()])?;
+    let mut widths = joint.widths(&x, here, &vec![search.scale; x.len()])?;
     let mut failure = None;
     for _ in 0..ROUNDS {
-        let rounding = 16.0 * f64::EPSILON * here.value.abs();
+        let rounding = 16.0 * f64::EPSILON * here.abs();
         let ascent = Ascent {
             max_evaluations: 100,
             gradient_tolerance: 1e-3,
@@ -253,49 +237,49 @@ fn climb<F: FnMut(&[f64]) -> Answer>(
         };
         x = ascend(&x, &widths, ascent, |y| joint.gradient(y, &widths))?.x;
         here = finite(joint, "end of the ascent", &x)?;
-        match polish(joint, x.clone(), here.clone(), &widths, search.stationarity.min(NEAR))
+        match polish(joint, x.clone(), here, &widths, search.stationarity.min(NEAR))
             .and_then(|peak| peak.laplace(search.stationarity, joint.evaluations - before))
         {
             Ok(laplace) => return Ok(laplace),
             Err(e) if fatal(joint, &e) => return Err(e),
             Err(e) => failure = Some(e),
         }
-        widths = joint.widths(&x, here.value, &widths)?;
+        widths = joint.widths(&x, here, &widths)?;
     }
     Err(failure.unwrap_or_else(|| Error::invalid("rounds of ascent", 0, "at least 1")))
 }
 
 /// Whether an error says something about the log-joint or the budget, rather than about this attempt to find a mode.
-fn fatal<F: FnMut(&[f64]) -> Answer>(joint: &Joint<F>, error: &Error) -> bool {
+fn fatal<F: FnMut(&[f64]) -> f64>(joint: &LogJoint<F>, error: &Error) -> bool {
     matches!(error, Error::NonFiniteValue { .. } | Error::Length { .. }) || joint.exhausted()
 }
 
 /// Newton's method, as long as it climbs.
-fn polish<F: FnMut(&[f64]) -> Answer>(
-    joint: &mut Joint<F>,
+fn polish<F: FnMut(&[f64]) -> f64>(
+    joint: &mut LogJoint<F>,
     mut x: Vec<f64>,
-    mut here: Answer,
+    mut here: f64,
     widths: &[f64],
     near: f64,
 ) -> Result<Peak> {
-    let mut peak = Peak::new(&x, &joint.jet(&x, &here, widths)?)?;
+    let mut peak = Peak::new(&x, &joint.jet(&x, here, widths)?)?;
     for _ in 0..NEWTON_STEPS {
         let next: Vec<f64> = x.iter().zip(&peak.newton).map(|(x, n)| x + n).collect();
         if next == x || next.iter().any(|v| !v.is_finite()) {
             break;
         }
         let there = joint.at(&next)?;
-        if there.value < here.value {
+        if there < here {
             break;
         }
         (x, here) = (next, there);
         if peak.decrement() <= near {
-            peak.value = here.value;
+            peak.value = here;
             peak.x = x;
             // What is left is of second order in a step that was small already.
             break;
         }
-        peak = Peak::new(&x, &joint.jet(&x, &here, widths)?)?;
+        peak = Peak::new(&x, &joint.jet(&x, here, widths)?)?;
     }
     Ok(peak)
 }

@@ -5,11 +5,12 @@ use crate::{
     numeric::linalg::{Factor, Jitter, Matrix},
 };
 
-/// The `w ≥ 0` that minimises `|A w − b|²`, from `G = AᵀA` (symmetric) and `r = Aᵀb`: the active-set method of Lawson and Hanson.
+/// The `w ≥ 0` that minimises `|A w − b|²`, from `G = AᵀA` (symmetric) and `r = Aᵀb`: the active-set method of Lawson
+/// and Hanson.
 ///
-/// Unknowns enter the free set one at a time, the one with the steepest descent first; when the unconstrained solution on
-/// the free set turns negative, the way there is cut short at the first zero, which leaves the set again. Columns are taken
-/// to unit length, so that their scales do not matter. Cost: `K³` for each of about `K` steps.
+/// Unknowns enter the free set one at a time, the one with the steepest descent first; when the unconstrained solution
+/// on the free set turns negative, the way there is cut short at the first zero, which leaves the set again. Columns
+/// are taken to unit length, so that their scales do not matter. Cost: `K³` for each of about `K` steps.
 ///
 /// # Errors
 /// [`crate::Error::NotPositiveDefinite`] when the Gram matrix is not finite.
@@ -74,7 +75,8 @@ mod tests {
     }
 
     proptest! {
-        /// The conditions of Karush, Kuhn and Tucker are necessary and sufficient here, so they are the whole specification.
+        /// The conditions of Karush, Kuhn and Tucker are necessary and sufficient here, so they are the whole
+        /// specification.
         #[test]
         fn satisfies_the_optimality_conditions(
             rows in prop::collection::vec(prop::collection::vec(-1.0..1.0_f64, 5), 12),
@@ -83,7 +85,8 @@ mod tests {
             let (gram, rhs) = normal_equations(&rows, &b);
             let w = nnls(&gram, &rhs).unwrap();
             for (a, fitted) in gram.mul_vec(&w).iter().enumerate() {
-                // Rounding of sums of a dozen products of order one, magnified by the condition of a random 12 × 5 matrix.
+                // Rounding of sums of a dozen products of order one, magnified by the condition of a random 12 × 5
+                // matrix.
                 let slope = rhs[a] - fitted;
                 prop_assert!(w[a] >= 0.0 && slope < 1e-9 && (w[a] == 0.0 || slope.abs() < 1e-9), "{w:?} {slope}");
             }

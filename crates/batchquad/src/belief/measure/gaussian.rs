@@ -6,8 +6,8 @@ use crate::{
     numeric::linalg::{Factor, Matrix},
 };
 
-/// How far apart two mirrored entries of a covariance may be, relative to the standard deviations: rounding of the user's own
-/// arithmetic, not a mistake in an entry.
+/// How far apart two mirrored entries of a covariance may be, relative to the standard deviations: rounding of the
+/// user's own arithmetic, not a mistake in an entry.
 const SYMMETRY: f64 = 1e-12;
 
 /// The probability measure `N(b, S)` with full covariance.

@@ -22,7 +22,8 @@ impl Mixture {
     /// A mixture from weighted components; the weights are normalised to sum to one.
     ///
     /// # Errors
-    /// [`Error::Length`] for no components or different dimensions, [`Error::Invalid`] for weights that are not positive.
+    /// [`Error::Length`] for no components or different dimensions, [`Error::Invalid`] for weights that are not
+    /// positive.
     pub fn new(components: Vec<(f64, Gaussian)>) -> Result<Self> {
         let Some(dim) = components.first().map(|(_, g)| g.dim()) else {
             return Err(Error::length("list of mixture components", 1, 0));
@@ -51,7 +52,7 @@ impl Mixture {
         self.components[0].1.dim()
     }
 
-    /// `log Σₐ ρₐ N(x; bₐ, Sₐ)`, by log-sum-exp. Cost: `d²` a component.
+    /// `log Σₐ ρₐ N(x; bₐ, Sₐ)`, by log-sum-exp. Cost: `d²` per component.
     ///
     /// # Panics
     /// When `x` has another dimension.

@@ -68,7 +68,8 @@ impl Warp for Linear {
         root::add_log_mean(alpha, 0.0, site, at, jets);
     }
 
-    /// `log C + log m²`, the latter through `|m|`, whose derivatives have the sign of `m`: a square would underflow far from the data.
+    /// `log C + log m²`, the latter through `|m|`, whose derivatives have the sign of `m`: a square would underflow far
+    /// from the data.
     fn add_log_variance(&self, site: Site<'_>, at: usize, jets: &mut Jets) {
         site.add_log_variance(1.0, at, jets);
         jets.add_log_square(at, site.mean, site.mean_gradient, site.mean_hessian);

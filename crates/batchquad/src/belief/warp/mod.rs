@@ -1,6 +1,7 @@
 //! From log-likelihoods to the values that a Gaussian process can model, and back: [`MATH.md` §1](crate::math).
 //!
-//! One file says all about one warp. A new one is a file that implements [`Warp`], a name in [`Model`] and a line in [`Model::warp`].
+//! One file says all about one warp. A new one is a file that implements [`Warp`], a name in [`Model`] and a line in
+//! [`Model::warp`].
 
 mod linear;
 mod moments;
@@ -52,8 +53,8 @@ impl Model {
 
 /// What a Gaussian process `g` is to the integrand `f`.
 ///
-/// Values are in units of `eᶜ`, with `c` the largest log value. `α` is the offset that [`Warp::enter`] has found. Nothing has a default:
-/// a warp that leaves something out does not compile.
+/// Values are in units of `eᶜ`, with `c` the largest log value. `α` is the offset that [`Warp::enter`] has found.
+/// Nothing has a default: a warp that leaves something out does not compile.
 pub(crate) trait Warp: Debug + Sync {
     /// What `g` is the process of. Warps on the same scale read the same process differently.
     fn scale(&self) -> Scale;
@@ -70,7 +71,8 @@ pub(crate) trait Warp: Debug + Sync {
     /// A predicted `g` as it compares with [`Warp::target`] of a positive `like`.
     fn comparable(&self, g: f64) -> f64;
 
-    /// The `g` that is believed at a point where nothing was measured: it gives the integrand its mean. `mean` is `m`, `expected` is `E[f]`.
+    /// The `g` that is believed at a point where nothing was measured: it gives the integrand its mean. `mean` is `m`,
+    /// `expected` is `E[f]`.
     fn believed(&self, alpha: f64, mean: f64, expected: f64) -> f64;
 
     /// `log` of the unit of the kernel's variance where likelihoods are in units of `eᶜ`.
@@ -176,8 +178,8 @@ impl Warped {
     /// −∞ is a legal value: the integrand is zero there.
     ///
     /// # Errors
-    /// [`Error::Length`] for lengths that differ, [`Error::NonFiniteValue`] for NaN and +∞, [`Error::NoFiniteValue`] when all
-    /// values are −∞.
+    /// [`Error::Length`] for lengths that differ, [`Error::NonFiniteValue`] for NaN and +∞, [`Error::NoFiniteValue`]
+    /// when all values are −∞.
     pub fn new(model: Model, nodes: &Points, log_values: &[f64]) -> Result<Self> {
         if nodes.len() != log_values.len() {
             return Err(Error::length("log-likelihoods", nodes.len(), log_values.len()));

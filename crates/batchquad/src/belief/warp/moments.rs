@@ -100,8 +100,8 @@ impl Warp for ExactMoments {
         root::correction(of)
     }
 
-    /// `E = E_L + ½(σ² − tr K⁻¹P)`, `V = V_L + ½(∬k² − 2 tr K⁻¹D + tr K⁻¹PK⁻¹P)`. Cost: `3n³`, and `3n²` numbers of memory besides the
-    /// factor.
+    /// `E = E_L + ½(σ² − tr K⁻¹P)`, `V = V_L + ½(∬k² − 2 tr K⁻¹D + tr K⁻¹PK⁻¹P)`. Cost: `3n³`, and `3n²` numbers of
+    /// memory besides the factor.
     fn estimate(&self, of: Process<'_>, c: f64) -> Result<Estimate> {
         let Linearised { mean, variance, rounding } = Linearised::new(of)?;
         let (gp, measure) = (of.gp, of.measure);

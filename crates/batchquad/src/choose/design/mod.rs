@@ -27,8 +27,8 @@ impl InitialDesign {
     /// `n` latent points in `dim` dimensions, a function of `seed` alone. A larger design begins with the smaller one.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for `dim == 0` or `n == 0`, for Sobol points in more than [`SobolSequence::MAX_DIM`] dimensions,
-    /// and for sizes beyond 2³² points or beyond the memory.
+    /// [`Error::Invalid`] for `dim == 0` or `n == 0`, for Sobol points in more than [`SobolSequence::MAX_DIM`]
+    /// dimensions, and for sizes beyond 2³² points or beyond the memory.
     pub fn latent(self, dim: usize, n: usize, seed: u64) -> Result<Points> {
         if dim == 0 {
             return Err(Error::invalid("dimension of the initial design", dim, "at least 1"));
@@ -49,17 +49,18 @@ impl InitialDesign {
 /// How many Sobol points are looked at for one place in [`space_filling`].
 const CANDIDATES: u32 = 64;
 
-/// The next `n` latent Sobol points from index `offset` on that stay `min_distance` away from `avoid` and from each other.
+/// The next `n` latent Sobol points from index `offset` on that stay `min_distance` away from `avoid` and from each
+/// other.
 ///
-/// The sequence is the one that [`InitialDesign::Sobol`] takes its points from. When none of 64 points in a row keeps the
-/// distance, it is halved until the farthest of them does, which is then taken; so `n` points always come back, after
-/// looking at no more than `64 n`. Past index 2³² − 1 the sequence begins again.
+/// The sequence is the one that [`InitialDesign::Sobol`] takes its points from. When none of 64 points in a row keeps
+/// the distance, it is halved until the farthest of them does, which is then taken; so `n` points always come back,
+/// after looking at no more than `64 n`. Past index 2³² − 1 the sequence begins again.
 ///
 /// Costs at most `64 n (|avoid| + n)` distances.
 ///
 /// # Errors
-/// [`Error::Length`] when `avoid` has another dimension, [`Error::Invalid`] for a negative or non-finite distance, for a
-/// dimension that [`SobolSequence`] does not have and for an `n` beyond 2³² or beyond the memory.
+/// [`Error::Length`] when `avoid` has another dimension, [`Error::Invalid`] for a negative or non-finite distance, for
+/// a dimension that [`SobolSequence`] does not have and for an `n` beyond 2³² or beyond the memory.
 pub fn space_filling(
     dim: usize,
     n: usize,

@@ -1,5 +1,5 @@
-//! Kriging Believer and its variants: a chosen point is given a value that nobody has measured, and the next one is chosen as if it
-//! had been: [`MATH.md` §5](crate::math).1.
+//! Kriging Believer and its variants: a chosen point is given a value that nobody has measured, and the next one is
+//! chosen as if it had been: [`MATH.md` §5](crate::math).1.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,8 +35,8 @@ pub enum Fantasy {
 }
 
 impl Fantasy {
-    /// The value of `g` at `x` that makes the integrand take its fantasised value: `g = √(2(f − α))`, with the sign that the
-    /// process has there.
+    /// The value of `g` at `x` that makes the integrand take its fantasised value: `g = √(2(f − α))`, with the sign
+    /// that the process has there.
     ///
     /// The density of the measure does not enter: it is the integrand `f` that is modelled, not `fπ`.
     ///

@@ -23,7 +23,8 @@ pub const MIN_SEPARATION: f64 = 1e-3;
 /// Nodes near which the first search starts too: those where the integrand is largest.
 const BEST_NODES: usize = 5;
 
-/// Fresh starts for every further point of a batch, for each dimension: half from the measure, half around the last choice.
+/// Fresh starts for every further point of a batch, for each dimension: half from the measure, half around the last
+/// choice.
 const FRESH_PER_DIM: usize = 2;
 
 /// Summits closer than this many lengthscales are the same.
@@ -142,8 +143,8 @@ impl<'a> Climb<'a> {
         self.taken.rows().all(|t| scaled_square(x, t, &self.lengthscales) >= MIN_SEPARATION * MIN_SEPARATION)
     }
 
-    /// A chosen point changes an acquisition only near itself: the other summits are almost right already, and new ones appear
-    /// around it or where nobody has looked.
+    /// A chosen point changes an acquisition only near itself: the other summits are almost right already, and new ones
+    /// appear around it or where nobody has looked.
     fn next_starts(&mut self, belief: &Surrogate, summits: &[Summit], point: &[f64]) {
         let mut starts: Vec<Vec<f64>> = Vec::new();
         for s in summits {
@@ -183,7 +184,8 @@ pub(crate) fn draw(belief: &Surrogate, stream: &mut Stream) -> Vec<f64> {
     components[index].1.map_standard(&normals)
 }
 
-/// Eight standard deviations of every component around its mean, in lengthscales: beyond, there is nothing to integrate.
+/// Eight standard deviations of every component around its mean, in lengthscales: beyond, there is nothing to
+/// integrate.
 fn bounds(belief: &Surrogate, lengthscales: &[f64]) -> Result<Bounds> {
     let d = lengthscales.len();
     let (mut low, mut high) = (vec![f64::INFINITY; d], vec![f64::NEG_INFINITY; d]);
@@ -197,7 +199,8 @@ fn bounds(belief: &Surrogate, lengthscales: &[f64]) -> Result<Bounds> {
     Bounds::new(low, high)
 }
 
-/// Climbs from all starts at once, in units of the lengthscales; summits are given back in the coordinates of the starts.
+/// Climbs from all starts at once, in units of the lengthscales; summits are given back in the coordinates of the
+/// starts.
 pub(crate) fn climb_all(
     acquisition: &dyn Acquisition,
     starts: &[Vec<f64>],

@@ -1,7 +1,8 @@
 //! The multiplicative local penaliser of González et al. (2016), for comparison: [`MATH.md` §5](crate::math).3.
 //!
-//! It was made to find a maximum: around a chosen point it excludes the ball in which the function could still rise to the largest
-//! value seen. Where the model is uncertain that ball is wide, which is the wrong way round for an integral.
+//! It was made to find a maximum: around a chosen point it excludes the ball in which the function could still rise to
+//! the largest value seen. Where the model is uncertain that ball is wide, which is the wrong way round for an
+//! integral.
 
 use crate::{
     belief::surrogate::Surrogate,
@@ -22,7 +23,8 @@ use crate::{
     points::Points,
 };
 
-/// The penalty `Φ((L‖x − x₀‖ − M + μ₀)/σ₀) = ½ erfc(−z)`, with every quantity in units of `M` and distances in lengthscales.
+/// The penalty `Φ((L‖x − x₀‖ − M + μ₀)/σ₀) = ½ erfc(−z)`, with every quantity in units of `M` and distances in
+/// lengthscales.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GonzalezPenalty {
     /// The chosen point `x₀`.
@@ -39,14 +41,15 @@ pub struct GonzalezPenalty {
 pub struct Penalised<'a> {
     /// The acquisition.
     pub acquisition: &'a dyn Acquisition,
-    /// One penalty a chosen or pending point.
+    /// One penalty per chosen or pending point.
     pub penalties: &'a [GonzalezPenalty],
     /// The lengthscales in which distances are measured.
     pub lengthscales: &'a [f64],
 }
 
 impl Acquisition for Penalised<'_> {
-    /// `log ã = log a + Σ log Φ(tⱼ)`; with the hazard `η = φ(t)/Φ(t)`: `∇ log Φ = η ∇t`, `∇² log Φ = η ∇²t − η(t + η) ∇t∇tᵀ`.
+    /// `log ã = log a + Σ log Φ(tⱼ)`; with the hazard `η = φ(t)/Φ(t)`: `∇ log Φ = η ∇t`,
+    /// `∇² log Φ = η ∇²t − η(t + η) ∇t∇tᵀ`.
     fn log_jets(&self, x: &Points, order: Order) -> Result<Jets> {
         let d = x.dim();
         let mut jets = self.acquisition.log_jets(x, order)?;

@@ -1,7 +1,8 @@
-//! Batch rules: `n` points that are informative together, given those that are still being evaluated. [`MATH.md` §5](crate::math).
+//! Batch rules: `n` points that are informative together, given those that are still being evaluated. [`MATH.md`
+//! §5](crate::math).
 //!
-//! Every rule has the same signature, leaves the belief as it is, and keeps scale, `α` and hyperparameters frozen. Randomness is
-//! addressed by (seed, jobs asked so far), so a rule can be asked twice and answers the same.
+//! Every rule has the same signature, leaves the belief as it is, and keeps scale, `α` and hyperparameters frozen.
+//! Randomness is addressed by (seed, jobs asked so far), so a rule can be asked twice and answers the same.
 
 mod believer;
 mod climb;
@@ -32,9 +33,9 @@ pub enum BatchRule {
     /// Each chosen point is given the value that the model expects there.
     #[default]
     KrigingBeliever,
-    /// … or two standard deviations more.
+    /// Each chosen point is given that value plus two standard deviations.
     KrigingOptimist,
-    /// … or the same value everywhere.
+    /// Each chosen point is given the same value.
     ConstantLiar,
     /// The acquisition is cut by a Lipschitz cone around each chosen point: the paper's own rule.
     LocalPenalisation,
@@ -70,9 +71,11 @@ impl Default for Search<'_> {
 pub struct Selection {
     /// The points, in the order of choice.
     pub points: Points,
-    /// How many of them are space-filling draws, because the acquisition was zero everywhere or had no point of its own to offer.
+    /// How many of them are space-filling draws, because the acquisition was zero everywhere or had no point of its own
+    /// to offer.
     pub fallbacks: usize,
-    /// How many times the search looked at the acquisition at a point (the constants of local penalisation not counted).
+    /// How many times the search looked at the acquisition at a point (the constants of local penalisation not
+    /// counted). Zero where no acquisition was searched.
     pub evaluations: usize,
 }
 
@@ -120,12 +123,12 @@ impl BatchRule {
 
 /// Chooses `n` points to evaluate at once, while `pending` ones are still being evaluated.
 ///
-/// No two of them, of the pending points and of the nodes are closer than [`MIN_SEPARATION`] lengthscales, unless the space is so
-/// full that even space-filling draws cannot keep that distance.
+/// No two of them, of the pending points and of the nodes are closer than [`MIN_SEPARATION`] lengthscales, unless the
+/// space is so full that even space-filling draws cannot keep that distance.
 ///
 /// # Errors
-/// [`Error::Length`] for pending points of another dimension, [`Error::Invalid`] for `n = 0`, no starts or constants out of
-/// range; numerical errors as for [`Surrogate::condition`].
+/// [`Error::Length`] for pending points of another dimension, [`Error::Invalid`] for `n = 0`, no starts or constants
+/// out of range; numerical errors as for [`Surrogate::condition`].
 pub fn select(
     rule: &dyn Rule,
     belief: &Surrogate,

@@ -36,7 +36,8 @@ impl Penalisation {
     pub const PAPER: Self = Self { slope: 0.5, power: 6.0 };
 }
 
-/// Gentler cones than the paper's: 0.61 times its error on the GP evidence and 0.86 times on the mixtures (`crates/experiments`, ablation).
+/// Gentler cones than the paper's: 0.61 times its error on the GP evidence and 0.86 times on the mixtures
+/// (`crates/experiments`, ablation).
 impl Default for Penalisation {
     fn default() -> Self {
         Self { slope: 0.25, ..Self::PAPER }
@@ -62,7 +63,8 @@ impl Cone {
 
 /// The soft minimum of an acquisition and cones: the `ℓ₋ₚ`-norm, `log ã = −(1/p) log Σᵢ exp(−p log fᵢ)`.
 ///
-/// It lies below the hard minimum of its `k` terms and above `k^(−1/p)` of it, and is differentiable away from the tips of the cones.
+/// It lies below the hard minimum of its `k` terms and above `k^(−1/p)` of it, and is differentiable away from the tips
+/// of the cones.
 pub struct SoftMinimum<'a> {
     /// The acquisition.
     pub acquisition: &'a dyn Acquisition,
@@ -151,9 +153,10 @@ const ASCENT: Ascent = Ascent { max_evaluations: 12, gradient_tolerance: 1e-2, v
 
 /// The logarithm of the local Lipschitz constant `L = max ‖∇a‖` around `x`, with distances in lengthscales.
 ///
-/// `log‖∇a‖ = log a + ½ log |h|²` with `h = ∇ log a`; its gradient is `h + Hh/|h|²` with `H = ∇² log a`. Found by local ascent from
-/// the three steepest of `10d` points around `x`, spread by a tenth of a lengthscale: Hessians cost `d` times what gradients do, and all
-/// of those points lie on the slopes of the same summit. −∞ where the acquisition is flat.
+/// `log‖∇a‖ = log a + ½ log |h|²` with `h = ∇ log a`; its gradient is `h + Hh/|h|²` with `H = ∇² log a`. Found by local
+/// ascent from the three steepest of `10d` points around `x`, spread by a tenth of a lengthscale: Hessians cost `d`
+/// times what gradients do, and all of those points lie on the slopes of the same summit. −∞ where the acquisition is
+/// flat.
 ///
 /// # Errors
 /// As [`Acquisition::log_jets`].

@@ -14,21 +14,23 @@ use crate::{
 pub struct Average {
     /// `Σᵢ pᵢ E[f | model i]` of each function.
     pub mean: Vec<f64>,
-    /// Its standard deviation: from the evidences, which decide the probabilities, and from each model's own uncertainty.
+    /// Its standard deviation: from the evidences, which decide the probabilities, and from each model's own
+    /// uncertainty.
     pub sd: Vec<f64>,
-    /// The standard error because draws are finite.
+    /// The standard error from the finite number of draws.
     pub monte_carlo: Vec<f64>,
     /// How each model fares against the others.
     pub standings: Vec<Standing>,
 }
 
-/// The mixture of several models' predictions of the same quantities, each model weighted by its posterior probability under equal prior
-/// odds. (For other odds, add their logarithms to `log_z`.)
+/// The mixture of several models' predictions of the same quantities, each model weighted by its posterior probability
+/// under equal prior odds. (For other odds, add their logarithms to `log_z`.)
 ///
-/// The evidences are log-normal as in [`compare()`], and each expectation moves with its evidence as [`Expectation::with_log_z`]
-/// says. Averages are over 16 384 Sobol points.
+/// The evidences are log-normal as in [`compare()`], and each expectation moves with its evidence as
+/// [`Expectation::with_log_z`] says. Averages are over 16 384 Sobol points.
 ///
 /// ```
+/// # #[cfg(feature = "run")] {
 /// use batchquad::{Config, Engine, Prior, integrate, infer::average, prior::Distribution};
 /// // Is the coin fair (no free parameter to speak of), or does it have a bias? Nine heads of twelve.
 /// let log_likelihood = |t: &[f64]| 9.0 * t[0].ln() + 3.0 * (1.0 - t[0]).ln();
@@ -41,11 +43,13 @@ pub struct Average {
 /// // Z is 2⁻¹² and B(10, 4) = 9! 3!/13!, and the biased coin gives 10/14.
 /// let (z0, z1) = (2.0_f64.powi(-12), 6.0 / (10.0 * 11.0 * 12.0 * 13.0));
 /// assert!((mixed.mean[0] - (z0 * 0.5 + z1 * 10.0 / 14.0) / (z0 + z1)).abs() < 3e-3);
+/// # }
 /// # Ok::<(), batchquad::Error>(())
 /// ```
 ///
 /// # Errors
-/// [`Error::Length`] without models or when they predict different numbers of quantities, [`Error::Invalid`] as [`compare()`].
+/// [`Error::Length`] without models or when they predict different numbers of quantities, [`Error::Invalid`] as
+/// [`compare()`].
 pub fn average(models: &[(Estimate, &Expectation)]) -> Result<Average> {
     let evidences: Vec<(f64, f64)> = models.iter().map(|(e, _)| (e.log_z, e.log_z_sd)).collect();
     let standings = compare(&evidences)?;

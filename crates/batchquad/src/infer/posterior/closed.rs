@@ -3,8 +3,8 @@
 use super::{
     bilinear,
     comb::{Line, Plane, REACH},
+    coordinates::{Functional, product},
     density::{Density1, Density2, Lower, Mixture1, Mixture2, ends},
-    frame::{Functional, product},
     square::{Extent, Square, Table},
 };
 use crate::{
@@ -17,7 +17,8 @@ use crate::{
     points::Points,
 };
 
-/// Nodes and pairs whose weights are together below this share of all are left out: less than the rounding of the others.
+/// Nodes and pairs whose weights are together below this share of all are left out: less than the rounding of the
+/// others.
 const NEGLIGIBLE: f64 = 1e-17;
 
 /// `(α + ½ m²) μ` in the coordinates of the surrogate, not normalised.
@@ -51,7 +52,7 @@ struct Part {
 }
 
 impl Closed {
-    /// Cost: `n²` exponentials a Gaussian of the measure.
+    /// Cost: `n²` exponentials per Gaussian of the measure.
     pub(super) fn new(of: Process<'_>) -> Result<Self> {
         let alpha = of.alpha;
         let (mut parts, mut total, mut sizes) = (Vec::new(), alpha, 0.0);
@@ -71,7 +72,7 @@ impl Closed {
         Ok(Self { parts, base, total, square: Square::new(of), sizes })
     }
 
-    /// Mean and covariance. Cost: `(d + 2)n²/2` exponentials a Gaussian of the measure.
+    /// Mean and covariance. Cost: `(d + 2)n²/2` exponentials per Gaussian of the measure.
     pub(super) fn moments(&self) -> (Vec<f64>, Matrix) {
         let d = self.parts[0].covariance.rows();
         let sums: Vec<Vec<f64>> = self.parts.iter().map(|part| part.rows(&part.weights)).collect();
@@ -110,8 +111,8 @@ impl Closed {
         (mean, Matrix::from_fn(d, d, |i, j| 0.5 * (second.get(i, j) + second.get(j, i))))
     }
 
-    /// The density of one quantity. Cost: `n²/2` exponentials and some 100 multiplications a pair that matters; in one and two
-    /// dimensions `n` exponentials for each of some hundred or ten thousand points instead.
+    /// The density of one quantity. Cost: `n²/2` exponentials and some 100 multiplications per pair that matters; in
+    /// one and two dimensions `n` exponentials for each of some hundred or ten thousand points instead.
     pub(super) fn line(&self, quantity: &Functional) -> Result<Density1> {
         if let Some(table) = self.table(quantity)? {
             return Ok(Density1::Table(table));
@@ -174,8 +175,8 @@ impl Closed {
         all.map(variance).fold(f64::INFINITY, f64::min).sqrt()
     }
 
-    /// The density of two quantities. Cost: `n²/2` exponentials and some 400 multiplications a pair that matters; nothing in two
-    /// dimensions, where it is the density itself.
+    /// The density of two quantities. Cost: `n²/2` exponentials and some 400 multiplications per pair that matters;
+    /// nothing in two dimensions, where it is the density itself.
     pub(super) fn plane(&self, first: &Functional, second: &Functional) -> Result<Density2> {
         if let ([a, b], [c, d]) = (&first.row[..], &second.row[..]) {
             let determinant = a * d - b * c;
@@ -236,7 +237,7 @@ impl Part {
         let b = gaussian.mean();
         let halves = own.rows().map(|x| {
             let centred: Vec<f64> = x.iter().zip(b).map(|(x, b)| x - b).collect();
-            (0..d).map(|k| 0.5 * (b[k] + super::frame::product(&solved[k], &centred))).collect()
+            (0..d).map(|k| 0.5 * (b[k] + super::coordinates::product(&solved[k], &centred))).collect()
         });
         Ok(Self {
             log_weight,

@@ -1,13 +1,15 @@
 //! Very many equal Gaussians as few on a regular comb: [`MATH.md` §7](crate::math).
 //!
-//! A sum `Σ wᵢ N(y; cᵢ, 1)` over millions of centres is wanted at many places. As a function of its centre the Gaussian is so
-//! smooth that it is interpolated from sixteen teeth of a comb, fourteen teeth to a standard deviation: each weight is handed to
-//! the sixteen teeth around its centre, and from then on only teeth are summed. The error, `(δ/2)¹⁶ √16!` for the spacing `δ = 1/14`,
-//! is `3·10⁻¹⁷` of the weight, and moments up to the fifteenth are those of the centres themselves.
+//! A sum `Σ wᵢ N(y; cᵢ, 1)` over millions of centres is wanted at many places. As a function of its centre the Gaussian
+//! is so smooth that it is interpolated from sixteen teeth of a comb, fourteen teeth to a standard deviation: each
+//! weight is handed to the sixteen teeth around its centre, and from then on only teeth are summed. The error,
+//! `(δ/2)¹⁶ √16!` for the spacing `δ = 1/14`, is `3·10⁻¹⁷` of the weight, and moments up to the fifteenth are those of
+//! the centres themselves.
 //!
-//! Weights of both signs may cancel to a millionth of their size and less, so rounding matters. The centre of a pair is the sum of two
-//! halves, and each half is rounded once, as a whole number of teeth and a fraction: an error that a node brings into all its
-//! pairs is that of a node that stands elsewhere by `10⁻¹⁵`, and does no harm; one that differs from pair to pair would.
+//! Weights of both signs may cancel to a millionth of their size and less, so rounding matters. The centre of a pair is
+//! the sum of two halves, and each half is rounded once, as a whole number of teeth and a fraction: an error that a
+//! node brings into all its pairs is that of a node that stands elsewhere by `10⁻¹⁵`, and does no harm; one that
+//! differs from pair to pair would.
 
 use pulp::{Arch, Simd, WithSimd};
 

@@ -101,8 +101,8 @@ impl Density1 {
 
     /// A smooth density through weighted values, with their mean and variance.
     ///
-    /// A Gaussian of the width `h = s(4/3n)^{1/5}` around each, `n` the effective number of values; the values are first drawn
-    /// together by `√(1 − h²/s²)` so that the variance stays.
+    /// A Gaussian of the width `h = s(4/3n)^{1/5}` around each, `n` the effective number of values; the values are
+    /// first drawn together by `√(1 − h²/s²)` so that the variance stays.
     pub(super) fn smoothed(values: &[f64], weights: &[f64], effective: f64) -> Result<Self> {
         let smooth = Smooth::new(values, weights, effective, 1)?;
         let (low, high) = smooth.ends();
@@ -222,7 +222,8 @@ pub(super) struct Mixture2 {
 }
 
 impl Density2 {
-    /// The density on a grid, the second coordinate running fastest. Cost: 250 exponentials a point and comb, or one a point and node.
+    /// The density on a grid, the second coordinate running fastest. Cost: 250 exponentials per point and comb, or one
+    /// per point and node.
     ///
     /// # Errors
     /// For values that are not finite.

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{frame::Frame, proposal::Sample};
+use super::{coordinates::Coordinates, proposal::Sample};
 use crate::{
     error::{Error, Result},
     numeric::rng::{Purpose, Stream},
@@ -39,13 +39,13 @@ pub struct Moments {
 const NEGLIGIBLE: f64 = 1e-18;
 
 impl Draws {
-    pub(super) fn new(sample: &Sample, frame: &Frame, prior: &Prior, seed: u64) -> Result<Self> {
+    pub(super) fn new(sample: &Sample, coordinates: &Coordinates, prior: &Prior, seed: u64) -> Result<Self> {
         let weights = sample.weights(1.0);
         let total: f64 = weights.iter().sum();
         let kept: Vec<usize> = (0..weights.len()).filter(|&i| weights[i] > NEGLIGIBLE * total).collect();
         let rows: Vec<&[f64]> = kept.iter().map(|&i| sample.points.row(i)).collect();
         let own = Points::from_rows(&rows)?;
-        let latent = frame.latent(&own)?;
+        let latent = coordinates.latent(&own)?;
         let rows: Vec<Vec<f64>> =
             latent.as_slice().par_chunks(latent.dim()).map(|u| prior.to_theta(u)).collect::<Result<_>>()?;
         Ok(Self {
@@ -97,7 +97,8 @@ impl Draws {
         self.effective
     }
 
-    /// At how many proposed points the belief was negative, which only the plain model can be: they are not among the draws.
+    /// At how many proposed points the belief was negative, which only the plain model can be: they are not among the
+    /// draws.
     #[must_use]
     pub fn negative(&self) -> usize {
         self.negative
@@ -122,8 +123,8 @@ impl Draws {
         self.log_weights.iter().map(|l| l.exp()).collect()
     }
 
-    /// The numbers of `n` draws, each as often as its weight asks for, in random order: equally weighted, and as many different ones as
-    /// there can be (systematic resampling).
+    /// The numbers of `n` draws, each as often as its weight asks for, in random order: equally weighted, and as many
+    /// different ones as there can be (systematic resampling).
     ///
     /// # Errors
     /// [`Error::Invalid`] for `n = 0`.

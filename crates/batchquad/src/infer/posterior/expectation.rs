@@ -13,10 +13,10 @@ use crate::{
 pub struct Expectation {
     /// `E[f]` of each function.
     pub mean: Vec<f64>,
-    /// The standard deviation of each under the belief: because the likelihood is known at the nodes only. Numerator and denominator of the ratio
-    /// are uncertain together.
+    /// The standard deviation of each under the belief, because the likelihood is known only at the nodes. Numerator
+    /// and denominator of the ratio are uncertain together.
     pub sd: Vec<f64>,
-    /// The standard error of each because draws are finite; more of them make it smaller.
+    /// The standard error of each from the finite number of draws; more draws make it smaller.
     pub monte_carlo: Vec<f64>,
     /// The covariances behind `sd`, by rows.
     pub covariance: Vec<Vec<f64>>,
@@ -43,17 +43,19 @@ const DRAWS_EACH: f64 = 20.0;
 impl Posterior {
     /// `∫ f ℓ dπ / ∫ ℓ dπ` for each component of `f(θ)`, from about `n` draws.
     ///
-    /// With `r` the ratio, `δ = f − r`, the linearised variance of the ratio is that of `∫ δ ℓ dπ` over `E²`: `∬ δ(x)m(x) C(x, x') m(x')δ(x') dμdμ / E²`,
-    /// a double sum over draws. Where the moments of the latent coordinates are known, `f` is regressed on polynomials of degree two in them,
-    /// and only what they do not explain is left to the draws. Cost: `n²` exponentials, `n` a node, and a call of `f` a draw.
+    /// With `r` the ratio, `δ = f − r`, the linearised variance of the ratio is that of `∫ δ ℓ dπ` over `E²`:
+    /// `∬ δ(x)m(x) C(x, x') m(x')δ(x') dμdμ / E²`, a double sum over draws. Where the moments of the latent coordinates
+    /// are known, `f` is regressed on polynomials of degree two in them, and only what they do not explain is left to
+    /// the draws. Cost: `n²` exponentials, `n` per node, and one call of `f` per draw.
     ///
     /// # Errors
-    /// [`Error::Length`] when `f` gives different numbers of values or none, [`Error::Invalid`] when one is not finite; as [`Posterior::draws`].
+    /// [`Error::Length`] when `f` gives different numbers of values or none, [`Error::Invalid`] when one is not finite;
+    /// as [`Posterior::draws`].
     pub fn expect(&self, n: usize, seed: u64, f: impl Fn(&[f64]) -> Vec<f64>) -> Result<Expectation> {
         let draws = self.draws(n, seed)?;
         let values = evaluate(&draws, f)?;
         let weights = draws.weights();
-        let mean: Vec<f64> = (0..values.cols()).map(|k| super::frame::product(&weights, values.col(k))).collect();
+        let mean: Vec<f64> = (0..values.cols()).map(|k| super::coordinates::product(&weights, values.col(k))).collect();
         let (mean, monte_carlo) = match self.explained(&draws, &weights, &values)? {
             Some(better) => better,
             None => {
@@ -74,8 +76,8 @@ impl Posterior {
         })
     }
 
-    /// Means and Monte Carlo errors with polynomials in the latent coordinates as control variates; `None` where their moments are not
-    /// known or the draws too few.
+    /// Means and Monte Carlo errors with polynomials in the latent coordinates as control variates; `None` where their
+    /// moments are not known or the draws too few.
     #[allow(clippy::type_complexity)]
     fn explained(&self, draws: &Draws, weights: &[f64], values: &Matrix) -> Result<Option<(Vec<f64>, Vec<f64>)>> {
         let d = self.dim();
@@ -88,7 +90,8 @@ impl Posterior {
         if !sd.iter().all(|s| *s > 0.0) {
             return Ok(None);
         }
-        // Standardised, so that the normal equations are about as good as they can be; all but the first have mean zero.
+        // Standardised, so that the normal equations are about as good as they can be; all but the first have mean
+        // zero.
         let pairs: Vec<(usize, usize)> = (0..d).flat_map(|i| (0..=i).map(move |j| (i, j))).collect();
         let tie = |i: usize, j: usize| moments.covariance[i][j] / (sd[i] * sd[j]);
         let basis = |u: &[f64]| -> Vec<f64> {
@@ -105,9 +108,9 @@ impl Posterior {
         let (mut mean, mut error) = (Vec::new(), Vec::new());
         for k in 0..values.cols() {
             let right: Vec<f64> = values.col(k).iter().zip(&roots).map(|(v, r)| v * r).collect();
-            let projected: Vec<f64> = (0..terms).map(|t| super::frame::product(design.col(t), &right)).collect();
+            let projected: Vec<f64> = (0..terms).map(|t| super::coordinates::product(design.col(t), &right)).collect();
             let coefficients = factor.solve_vec(&projected);
-            let left = rows.iter().zip(values.col(k)).map(|(b, v)| v - super::frame::product(b, &coefficients));
+            let left = rows.iter().zip(values.col(k)).map(|(b, v)| v - super::coordinates::product(b, &coefficients));
             error.push(monte_carlo_error(weights, left));
             mean.push(coefficients[0]);
         }
@@ -131,7 +134,7 @@ impl Posterior {
     }
 }
 
-/// `f(θ)` at each draw, one column a component.
+/// `f(θ)` at each draw, one column per component.
 fn evaluate(draws: &Draws, f: impl Fn(&[f64]) -> Vec<f64>) -> Result<Matrix> {
     let rows: Vec<Vec<f64>> = draws.theta().rows().map(f).collect();
     let count = rows[0].len();
@@ -151,8 +154,8 @@ fn evaluate(draws: &Draws, f: impl Fn(&[f64]) -> Vec<f64>) -> Result<Matrix> {
     Ok(Matrix::from_fn(rows.len(), count, |s, k| rows[s][k]))
 }
 
-/// `√Σ w²r²`: the standard error of a self-normalised average with residuals `r`, as if the draws were independent (they are spread more
-/// evenly, so this is on the safe side).
+/// `√Σ w²r²`: the standard error of a self-normalised average with residuals `r`, as if the draws were independent
+/// (they are spread more evenly, so this is on the safe side).
 fn monte_carlo_error(weights: &[f64], residuals: impl Iterator<Item = f64>) -> f64 {
     weights.iter().zip(residuals).map(|(w, r)| (w * r).powi(2)).sum::<f64>().sqrt()
 }

@@ -47,7 +47,7 @@ impl Joint {
     /// The density on `n × n` points, over the same values as the curves of the two marginals.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for fewer than two values a side.
+    /// [`Error::Invalid`] for fewer than two values per side.
     pub fn surface(&self, n: usize) -> Result<Surface> {
         let [first, second] = [&self.first, &self.second].map(|m| m.spread(m.window().0, m.window().1, n));
         self.on(&first?, &second?)
@@ -83,7 +83,8 @@ impl Joint {
 }
 
 impl Surface {
-    /// For each of `masses`, the height above which the density holds that much of what is on the grid: contours of highest density.
+    /// For each of `masses`, the height above which the density holds that much of what is on the grid: contours of
+    /// highest density.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a mass that is not between 0 and 1.

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::{
     Method,
+    coordinates::Map,
     density::{Density1, bisect},
-    frame::Map,
 };
 use crate::{
     error::{Error, Result},
@@ -155,7 +155,8 @@ impl Marginal {
         Ok((self.quantile(0.5 * (1.0 - mass))?, self.quantile(0.5 * (1.0 + mass))?))
     }
 
-    /// The smallest set that holds the parameter with probability `mass`: where the density of θ is highest, as intervals from left to right.
+    /// The smallest set that holds the parameter with probability `mass`: where the density of θ is highest, as
+    /// intervals from left to right.
     ///
     /// # Errors
     /// [`Error::Invalid`] unless `0 < mass < 1`.
@@ -202,8 +203,8 @@ impl Marginal {
         above(level)?.into_iter().map(|(a, b)| Ok((end(a)?, end(b)?))).collect()
     }
 
-    /// The density on `n` values between the quantiles that leave out `10⁻⁴` on each side and a little beyond, evenly spread in the
-    /// latent coordinate.
+    /// The density on `n` values between the quantiles that leave out `10⁻⁴` on each side and a little beyond, evenly
+    /// spread in the latent coordinate.
     ///
     /// # Errors
     /// [`Error::Invalid`] for fewer than two values.
@@ -314,8 +315,8 @@ fn spread(low: f64, high: f64, n: usize) -> Vec<f64> {
     (0..=n).map(|i| low + (high - low) * i as f64 / n as f64).collect()
 }
 
-/// A zero of `f` between `a` and `b`, where it has the values `fa` and `fb` of different signs: false position with halved values at
-/// the end that stays (Illinois), and bisection when that is slow.
+/// A zero of `f` between `a` and `b`, where it has the values `fa` and `fb` of different signs: false position with
+/// halved values at the end that stays (Illinois), and bisection when that is slow.
 fn root(mut a: f64, mut b: f64, mut fa: f64, mut fb: f64, f: impl Fn(f64) -> Result<f64>) -> Result<f64> {
     if !(fa.is_finite() && fb.is_finite()) || fa.signum() == fb.signum() {
         // No line can be drawn to −∞: halve.

@@ -1,10 +1,11 @@
 //! What the belief about the integrand says about the parameters: [`MATH.md` §7](crate::math) and §13.
 //!
-//! The posterior density is `∝ E[f](u) N(u; 0, I)`. Under WSABI-L, `E[f] = α + ½m²`, it is a signed mixture of Gaussians, so moments, marginals and quantiles
-//! are closed forms; under the other models, and for parameters that a user's own map makes of several latent coordinates, they are
-//! made of importance draws. [`Method`] says which.
+//! The posterior density is `∝ E[f](u) N(u; 0, I)`. Under WSABI-L, `E[f] = α + ½m²`, it is a signed mixture of
+//! Gaussians, so moments, marginals and quantiles are closed forms; under the other models, and for parameters that a
+//! user's own map makes of several latent coordinates, they are made of importance draws. [`Method`] says which.
 //!
 //! ```
+//! # #[cfg(feature = "run")] {
 //! use batchquad::{Config, Prior, integrate, prior::Distribution};
 //! let prior = Prior::independent([("rate", Distribution::gamma(2.0, 1.0)?)])?;
 //! // Five events in a unit of time: the posterior is Gamma(2 + 5, 1 + 1), with mean 3.5.
@@ -14,17 +15,18 @@
 //! assert!((rate.mean() - 3.5).abs() < 0.01);
 //! let (low, high) = rate.interval(0.95)?;
 //! assert!((low - 1.407).abs() < 0.01 && (high - 6.530).abs() < 0.01);
+//! # }
 //! # Ok::<(), batchquad::Error>(())
 //! ```
 
 mod average;
 mod closed;
 mod comb;
+mod coordinates;
 mod covariance;
 mod density;
 mod draws;
 mod expectation;
-mod frame;
 mod joint;
 mod marginal;
 mod nearest;
@@ -45,8 +47,8 @@ pub use self::{
 };
 use self::{
     closed::Closed,
+    coordinates::{Coordinates, Map},
     density::{Density1, Density2},
-    frame::{Frame, Map},
     proposal::{Sample, widened},
 };
 use crate::{
@@ -103,13 +105,13 @@ impl LatentMoments {
     }
 }
 
-/// The posterior that a belief about the integrand implies. It owns what it needs, can be shared between threads, and works out once what
-/// several of its answers need.
+/// The posterior that a belief about the integrand implies. It owns what it needs, can be shared between threads, and
+/// works out once what several of its answers need.
 #[derive(Debug)]
 pub struct Posterior {
     belief: Arc<Belief>,
     prior: Prior,
-    frame: Frame,
+    coordinates: Coordinates,
     closed: Option<Closed>,
     seed: u64,
     draws: OnceLock<Draws>,
@@ -130,7 +132,15 @@ impl Posterior {
         // A mass that underflows has no closed form, but draws may still find it.
         let closed = belief.warped().and_then(Surrogate::closed_form).and_then(|form| Closed::new(form).ok());
         let marginals = vec![OnceLock::new(); prior.dim()];
-        Ok(Self { frame: Frame::of(&belief), belief, prior, closed, seed, draws: OnceLock::new(), marginals })
+        Ok(Self {
+            coordinates: Coordinates::of(&belief),
+            belief,
+            prior,
+            closed,
+            seed,
+            draws: OnceLock::new(),
+            marginals,
+        })
     }
 
     /// How moments and the marginals of latent coordinates are found.
@@ -174,8 +184,8 @@ impl Posterior {
 
     /// The marginal of parameter `k`, in the user's units.
     ///
-    /// In closed form under WSABI-L, unless the parameter is made by a map of the user's own from several latent coordinates.
-    /// Cost: `n²/2` exponentials and some 100 multiplications a pair of nodes.
+    /// In closed form under WSABI-L, unless the parameter is made by a map of the user's own from several latent
+    /// coordinates. Cost: `n²/2` exponentials and some 100 multiplications per pair of nodes.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a parameter that is not there, [`Error::Numerical`] as [`Posterior::draws`].
@@ -190,7 +200,7 @@ impl Posterior {
 
     fn make_marginal(&self, k: usize) -> Result<Marginal> {
         let name = &self.prior.names()[k];
-        let axis = self.frame.parameter(&self.prior, k);
+        let axis = self.coordinates.parameter(&self.prior, k);
         let prior = self.prior_of(k);
         if let (Some(closed), Some((quantity, map))) = (&self.closed, &axis)
             && let Ok(density) = closed.line(quantity)
@@ -204,7 +214,8 @@ impl Posterior {
         Ok(Marginal::with_moments(name, density, map, prior, moments.mean[k], moments.sd[k]))
     }
 
-    /// The marginal of latent coordinate `k`, `N(0, 1)` under the prior; named after the parameter with the same number.
+    /// The marginal of latent coordinate `k`, `N(0, 1)` under the prior; named after the parameter with the same
+    /// number.
     ///
     /// # Errors
     /// As [`Posterior::marginal`].
@@ -212,7 +223,7 @@ impl Posterior {
         self.require_parameter(k)?;
         let (name, prior) = (&self.prior.names()[k], Some((0.0, 1.0)));
         if let Some(closed) = &self.closed
-            && let Ok(density) = closed.line(&self.frame.coordinates()[k])
+            && let Ok(density) = closed.line(&self.coordinates.coordinates()[k])
         {
             return Marginal::new(name, Method::ClosedForm, density, Map::Identity, prior);
         }
@@ -230,16 +241,17 @@ impl Posterior {
         (0..self.dim()).map(|k| self.marginal(k)).collect()
     }
 
-    /// The joint marginal of parameters `k` and `l`. Cost: `n²/2` exponentials and some 400 multiplications a pair of nodes.
+    /// The joint marginal of parameters `k` and `l`. Cost: `n²/2` exponentials and some 400 multiplications per pair of
+    /// nodes.
     ///
     /// # Errors
     /// As [`Posterior::marginal`]; [`Error::Invalid`] when both are the same.
     pub fn joint(&self, k: usize, l: usize) -> Result<Joint> {
         if k == l {
-            return Err(Error::invalid("second parameter of a joint density", l, "another one than the first"));
+            return Err(Error::invalid("second parameter of a joint density", l, "a parameter other than the first"));
         }
         let (first, second) = (self.marginal(k)?, self.marginal(l)?);
-        let axes = (self.frame.parameter(&self.prior, k), self.frame.parameter(&self.prior, l));
+        let axes = (self.coordinates.parameter(&self.prior, k), self.coordinates.parameter(&self.prior, l));
         if let (Some(closed), (Some((a, _)), Some((b, _)))) = (&self.closed, &axes)
             && let Ok(density) = closed.plane(a, b)
         {
@@ -265,11 +277,12 @@ impl Posterior {
         })
     }
 
-    /// About `n` weighted draws, a function of the belief and the seed alone. Cost: a prediction at `n` points, up to twelve where the
-    /// moments are not known in closed form or the posterior is far from normal.
+    /// About `n` weighted draws, a function of the belief and the seed alone. Cost: a prediction at `n` points, up to
+    /// twelve where the moments are not known in closed form or the posterior is far from normal.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for fewer than 64, [`Error::Numerical`] when the belief is positive at none of the points tried.
+    /// [`Error::Invalid`] for fewer than 64, [`Error::Numerical`] when the belief is positive at none of the points
+    /// tried.
     pub fn draws(&self, n: usize, seed: u64) -> Result<Draws> {
         let start = self.closed.as_ref().and_then(|closed| {
             let (mean, covariance) = closed.moments();
@@ -280,12 +293,12 @@ impl Posterior {
             Belief::Warped(surrogate) => Sample::adapted(surrogate, start, n, seed)?,
             Belief::Log(belief) => Sample::of_log(belief, n, seed)?,
         };
-        Draws::new(&sample, &self.frame, &self.prior, seed)
+        Draws::new(&sample, &self.coordinates, &self.prior, seed)
     }
 
     /// The nodes of the belief in latent coordinates.
     pub(crate) fn latent_nodes(&self) -> Result<Points> {
-        self.frame.latent(self.belief.nodes())
+        self.coordinates.latent(self.belief.nodes())
     }
 
     /// The draws behind what has no closed form.
@@ -299,7 +312,7 @@ impl Posterior {
 
     /// The values of parameter `k` over the draws, in the coordinate in which they are smoothed.
     fn drawn(&self, draws: &Draws, k: usize) -> (Vec<f64>, Map) {
-        match self.frame.parameter(&self.prior, k) {
+        match self.coordinates.parameter(&self.prior, k) {
             // In latent coordinates no mass can be smoothed across an end of the support.
             Some((_, map @ Map::Scalar(_))) => (draws.latent().rows().map(|u| u[k]).collect(), map),
             _ => (draws.theta().rows().map(|t| t[k]).collect(), Map::Identity),
@@ -310,7 +323,7 @@ impl Posterior {
     fn prior_of(&self, k: usize) -> Option<(f64, f64)> {
         match self.prior.axis(k) {
             Axis::Scalar(_) => Some((0.0, 1.0)),
-            Axis::Affine { row, shift } => Some((shift, frame::product(&row, &row).sqrt())),
+            Axis::Affine { row, shift } => Some((shift, coordinates::product(&row, &row).sqrt())),
             Axis::Coupled => None,
         }
     }
@@ -325,11 +338,11 @@ impl Posterior {
 
 /// `aᵀ S b`.
 fn bilinear(s: &Matrix, a: &[f64], b: &[f64]) -> f64 {
-    (0..b.len()).map(|j| b[j] * frame::product(s.col(j), a)).sum()
+    (0..b.len()).map(|j| b[j] * coordinates::product(s.col(j), a)).sum()
 }
 
-/// Mean and covariance of the latent coordinates under `(α + ½m²)μ`, whatever the reading of the Gaussian process: [`MATH.md` §7](crate::math).
-/// Cost: `(d + 2)n²/2` exponentials a Gaussian of the measure.
+/// Mean and covariance of the latent coordinates under `(α + ½m²)μ`, whatever the reading of the Gaussian process:
+/// [`MATH.md` §7](crate::math). Cost: `(d + 2)n²/2` exponentials per Gaussian of the measure.
 ///
 /// # Errors
 /// [`Error::Numerical`] when that density has no mass.
@@ -345,12 +358,12 @@ pub(crate) fn closed_moments(belief: &Surrogate) -> Result<(Vec<f64>, Matrix)> {
 /// Means and standard deviations of the parameters by `n` importance draws, whatever the model.
 ///
 /// # Errors
-/// [`Error::Invalid`] for fewer than 64 points, [`Error::Length`] for a prior of another dimension, [`Error::Numerical`] when the belief
-/// is positive at none of the draws.
+/// [`Error::Invalid`] for fewer than 64 points, [`Error::Length`] for a prior of another dimension,
+/// [`Error::Numerical`] when the belief is positive at none of the draws.
 pub fn moments(belief: &Surrogate, prior: &Prior, n: usize, seed: u64) -> Result<Moments> {
     belief.nodes().require_dim("prior", prior.dim())?;
     let sample = Sample::adapted(belief, None, n, seed)?;
-    Ok(Draws::new(&sample, &Frame::of_surrogate(belief), prior, seed)?.moments())
+    Ok(Draws::new(&sample, &Coordinates::of_surrogate(belief), prior, seed)?.moments())
 }
 
 #[cfg(test)]
@@ -362,7 +375,8 @@ mod tests {
         prior::Distribution,
     };
 
-    /// A belief whose integrand is exactly `exp(−|u − x|²/ℓ²)`: one node with the value 1, one very far away with the value 0.
+    /// A belief whose integrand is exactly `exp(−|u − x|²/ℓ²)`: one node with the value 1, one very far away with the
+    /// value 0.
     fn bump(x: &[f64], lengthscale: f64) -> Surrogate {
         let far: Vec<f64> = x.iter().map(|x| x + 1e3).collect();
         let nodes = Points::from_rows(&[x.to_vec(), far]).unwrap();

@@ -2,8 +2,9 @@
 
 use crate::{choose::design::InitialDesign, error::Result, points::Points};
 
-/// The share of the prior that lies nearer to one of `these` latent points than to any of `others`: what is known only by
-/// guessing when `these` failed and `others` have values. From `n` scrambled Sobol points; cost `n` times the number of points.
+/// The share of the prior that lies nearer to one of `these` latent points than to any of `others`: what is known only
+/// by guessing when `these` failed and `others` have values. From `n` scrambled Sobol points; cost `n` times the number
+/// of points.
 ///
 /// # Errors
 /// [`crate::Error::Length`] for points of different dimensions, [`crate::Error::Invalid`] for `n = 0`.

@@ -17,7 +17,8 @@ const STEPS: u64 = 12;
 /// The share of draws worth having before a tempered posterior is good enough to fit the next proposal to.
 const WORTH: f64 = 0.25;
 
-/// The proposal is the fitted normal distribution made wider by this factor in every direction, so that tails are covered.
+/// The proposal is the fitted normal distribution made wider by this factor in every direction, so that tails are
+/// covered.
 const WIDER: f64 = 1.2;
 
 /// One draw in this many comes from the measure, which bounds every weight by this multiple of the integrand.
@@ -39,7 +40,8 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// `n` points of the proposal that integrates a belief about the logarithm, whose measure is `dx` in its own coordinates.
+    /// `n` points of the proposal that integrates a belief about the logarithm, whose measure is `dx` in its own
+    /// coordinates.
     pub(super) fn of_log(belief: &LogBelief, n: usize, seed: u64) -> Result<Self> {
         let (points, log_mean, log_ratio) = belief.sample(n, seed)?;
         Ok(Self { points, log_mean, log_ratio, negative: 0 })
@@ -47,8 +49,9 @@ impl Sample {
 
     /// `n` scrambled Sobol points with weights for the density `∝ E[f] μ`.
     ///
-    /// The proposal is a normal distribution fitted to `E[f]^β μ`, with `β` raised towards one as fast as the weights allow, mixed with
-    /// `μ`. It begins with the `start`, where the moments of the posterior are known, or with `μ`. Cost: up to 12 predictions at `n` points.
+    /// The proposal is a normal distribution fitted to `E[f]^β μ`, with `β` raised towards one as fast as the weights
+    /// allow, mixed with `μ`. It begins with the `start`, where the moments of the posterior are known, or with `μ`.
+    /// Cost: up to 12 predictions at `n` points.
     pub(super) fn adapted(belief: &Surrogate, start: Option<Gaussian>, n: usize, seed: u64) -> Result<Self> {
         if n < FEWEST {
             return Err(Error::invalid("number of posterior draws", n, format!("at least {FEWEST}")));
@@ -154,7 +157,8 @@ impl Sample {
         low
     }
 
-    /// The normal distribution with the moments of the draws under `β`, widened; `None` when they do not span the space.
+    /// The normal distribution with the moments of the draws under `β`, widened; `None` when they do not span the
+    /// space.
     fn fit(&self, beta: f64) -> Option<Gaussian> {
         let w = self.weights(beta);
         let total: f64 = w.iter().sum();
@@ -174,7 +178,8 @@ pub(super) fn widened(mean: Vec<f64>, covariance: &[Vec<f64>]) -> Option<Gaussia
     Gaussian::new(mean, &wider).ok()
 }
 
-/// A lengthscale around the node of the highest posterior density: where to look when no draw from the measure meets the posterior.
+/// A lengthscale around the node of the highest posterior density: where to look when no draw from the measure meets
+/// the posterior.
 fn around_best_node(belief: &Surrogate) -> Result<Gaussian> {
     let (nodes, values) = (belief.nodes(), belief.node_values());
     let density = |i: usize| values[i].max(0.0).ln() + belief.measure().log_density(nodes.row(i));

@@ -1,14 +1,15 @@
 //! The posterior of WSABI-L in one and two dimensions by the values of its density: [`MATH.md` §7](crate::math).
 //!
-//! Nodes close together have weights that cancel. In the square `½ m(x)²` this costs the digits that it costs in `m`; in the sum over pairs
-//! it costs twice as many. With few dimensions nodes do come close together, but then so few points are needed that the square can be
-//! had where it is wanted, and be integrated over the other coordinate by the trapezoidal rule, which converges exponentially.
+//! Nodes close together have weights that cancel. In the square `½ m(x)²` this costs the digits that it costs in `m`;
+//! in the sum over pairs it costs twice as many. With few dimensions nodes do come close together, but then so few
+//! points are needed that the square can be had where it is wanted, and be integrated over the other coordinate by the
+//! trapezoidal rule, which converges exponentially.
 
 use rayon::prelude::*;
 
 use super::{
     comb::{BEFORE, shares},
-    frame::{Functional, product},
+    coordinates::{Functional, product},
 };
 use crate::{
     belief::{
@@ -91,8 +92,8 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// The density of `quantity`, in one or two dimensions; `other` is a direction in which it does not change, with the extent of the
-    /// density along it. `None` when that would take too long.
+    /// The density of `quantity`, in one or two dimensions; `other` is a direction in which it does not change, with
+    /// the extent of the density along it. `None` when that would take too long.
     pub(super) fn new(
         square: &Square,
         quantity: &Functional,

@@ -1,4 +1,5 @@
-//! What is looked at, and from where on it matters. The limits were chosen by measurement; the table is in `MATH.md` §14.
+//! What is looked at, and from where on it matters. The limits were chosen by measurement; the table is in `MATH.md`
+//! §14.
 
 use super::{Finding, Forecast, Level};
 use crate::{
@@ -115,7 +116,7 @@ fn noise(belief: &LogBelief) -> Finding {
     let level = if value > 0.05 { Level::Look } else { Level::Fine };
     let sentence = match level {
         Level::Fine if belief.known.noise_given() => {
-            format!("beside the noise that came with values, the log-likelihood is smooth to {} nats", short(value))
+            format!("apart from the noise that came with values, the log-likelihood is smooth to {} nats", short(value))
         }
         Level::Fine => format!("the log-likelihood is smooth to {} nats", short(value)),
         _ => format!(
@@ -141,7 +142,7 @@ fn given_noise(engine: &Engine, belief: &Belief) -> Option<Finding> {
         Belief::Warped(_) => (
             Level::DoNotTrust,
             format!(
-                "{said}, of which this belief knows nothing: log Z and its error bar take them for exact; surrogate = \"log\" does not"
+                "{said}, which this belief ignores: log Z and its error bar treat the values as exact; surrogate = \"log\" does not"
             ),
         ),
     };
@@ -214,8 +215,8 @@ fn influence(current: &Current) -> Finding {
     finding("influence", value, above(value, 5.0, f64::INFINITY), sentence)
 }
 
-/// How far off the forecasts for the newest batch were. A belief about the logarithm also looks where nothing is expected; what is far below the best,
-/// and was expected to be, does not count.
+/// How far off the forecasts for the newest batch were. A belief about the logarithm also looks where nothing is
+/// expected; what is far below the best, and was expected to be, does not count.
 fn newest(current: &Current, forecasts: &[Forecast]) -> Option<Finding> {
     let batch = forecasts.last()?.batch;
     let floor = current.surrogate.log().map_or(f64::NEG_INFINITY, |belief| belief.known.floor());
@@ -254,7 +255,8 @@ fn guesswork(belief: &Surrogate, draws: &Draws) -> Result<Finding> {
     Ok(finding("guesswork", value, above(value, 0.2, 0.99), sentence))
 }
 
-/// The posterior mass beyond three prior standard deviations in the coordinate in which it is largest, and the nodes out there.
+/// The posterior mass beyond three prior standard deviations in the coordinate in which it is largest, and the nodes
+/// out there.
 fn edge(nodes: &Points, draws: &Draws) -> Finding {
     const FAR: f64 = 3.0;
     let beyond = |k: usize| -> f64 {
@@ -299,7 +301,7 @@ fn repairs(current: &Current) -> Finding {
     note(
         n,
         Level::DoNotTrust,
-        format!("values at {n} nodes contradict each other: noise or a jump, which no error bar here knows of"),
+        format!("values at {n} nodes contradict each other: noise or a jump, which the error bar does not include"),
     );
     let n = r.jitter_rungs;
     note(n, Level::Look, format!("the jitter of the kernel matrix was raised {n} times"));

@@ -10,8 +10,8 @@ use crate::{
     types::JobId,
 };
 
-/// A value of a batch beside what was expected of it: predicted from all that was asked before the batch, with the hyperparameters recorded
-/// with it.
+/// A value of a batch beside what was expected of it: predicted from all that was asked before the batch, with the
+/// hyperparameters recorded with it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Forecast {
     /// The job.
@@ -33,7 +33,8 @@ pub struct Forecast {
 /// The most multiplications spent on factorising earlier beliefs again: about a second.
 const MOST: f64 = 1e10;
 
-/// Every forecast of the run, or those of every so many batches where all would take too long; and of how many one was taken.
+/// Every forecast of the run, or those of every so many batches where all would take too long; and of how many one was
+/// taken.
 pub(super) fn forecasts(engine: &Engine) -> Result<(Vec<Forecast>, usize)> {
     let history = engine.history();
     let cost: f64 = history.iter().map(|round| (round.belief.values as f64).powi(3) / 3.0).sum();

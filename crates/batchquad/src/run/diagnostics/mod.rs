@@ -1,7 +1,7 @@
 //! Whether to believe the number: `MATH.md` §14.
 //!
-//! [`diagnose`] looks at a run from several sides. Each [`Finding`] has a value, a plain sentence and a [`Level`]; the verdict is
-//! the worst of them. How often the verdict is right was measured; the table is in `MATH.md`.
+//! [`diagnose`] looks at a run from several sides. Each [`Finding`] has a value, a plain sentence and a [`Level`]; the
+//! verdict is the worst of them. How often the verdict is right was measured; the table is in `MATH.md`.
 //!
 //! ```
 //! use batchquad::{Config, Prior, run::{Level, diagnose}, integrate, prior::Distribution};
@@ -68,7 +68,7 @@ pub struct Diagnosis {
     pub residuals: Vec<Residual>,
     /// What was predicted for the points of batches before they were evaluated.
     pub forecasts: Vec<Forecast>,
-    /// Of how many batches one was predicted anew; one unless there are very many values.
+    /// One in so many batches was predicted anew: every batch (1) unless there are very many values.
     pub forecast_stride: usize,
 }
 
@@ -85,8 +85,8 @@ impl Diagnosis {
         format!("{head}: {}", worst.collect::<Vec<_>>().join("; "))
     }
 
-    /// Standardised leave-one-out residuals, sorted, beside the normal quantiles that they would have if the model were right: on the
-    /// diagonal of a plot, as `(expected, found)`.
+    /// Standardised leave-one-out residuals, sorted, beside the normal quantiles that they would have if the model were
+    /// right: on the diagonal of a plot, as `(expected, found)`.
     #[must_use]
     pub fn calibration(&self) -> Vec<(f64, f64)> {
         let mut sorted: Vec<f64> = self.residuals.iter().map(|r| r.standardised).collect();

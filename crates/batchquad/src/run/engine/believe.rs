@@ -6,11 +6,11 @@ use super::{
 };
 use crate::{
     belief::{
-        any,
+        any::{self, known},
         frame::{Frame, Place},
         gp::FitOptions,
         kernel::SquaredExponential,
-        log::{self, Known},
+        log,
         measure::Gaussian,
         nodes::Nodes,
         surrogate::Surrogate,
@@ -23,8 +23,8 @@ use crate::{
     run::settings::{Reference, Settings, SurrogateChoice},
 };
 
-/// While there are at most this many values, every refit searches from several starts; later only when they have grown by
-/// [`Settings::refit_growth`]. [`MATH.md` §8](crate::math).
+/// While there are at most this many values, every refit searches from several starts; later only when they have grown
+/// by [`Settings::refit_growth`]. [`MATH.md` §8](crate::math).
 const CHEAP: usize = 40;
 
 /// A belief rests on at most so many nodes: its time grows with their cube and its memory with their square.
@@ -33,13 +33,13 @@ pub const MOST_NODES: usize = 1500;
 /// How often the reference measure may move for the same values.
 const MOVES: usize = 2;
 
-/// The measure moves when the place it should follow is this many nats away: less makes no difference to the integrand, and
-/// hyperparameters found in one frame serve in the next.
+/// The measure moves when the place it should follow is this many nats away: less makes no difference to the integrand,
+/// and hyperparameters found in one frame serve in the next.
 const SETTLED: f64 = 0.1;
 
 /// Beliefs from earlier, which make a new one cheap.
 #[derive(Clone, Copy)]
-pub(super) struct Earlier<'a> {
+pub(super) struct Memories<'a> {
     /// The one that the last batch was chosen from: where the search begins.
     pub(super) last: Option<&'a Believed>,
     /// One that somebody remembers; it counts for its own values only.
@@ -66,43 +66,33 @@ pub(super) fn believe(
     settings: &Settings,
     (dim, seed): (usize, u64),
     values: &Values,
-    earlier: Earlier<'_>,
+    memories: Memories<'_>,
 ) -> Result<Current> {
     match settings.model(dim) {
-        Some(model) => warped(settings, model, dim, values, earlier),
-        None => match logarithmic(settings, seed, values, earlier) {
+        Some(model) => warped(settings, model, dim, values, memories),
+        None => match logarithmic(settings, seed, values, memories) {
             // What one belief cannot fit the other may.
             Err(Error::Numerical { .. } | Error::NotPositiveDefinite { .. })
                 if settings.surrogate == SurrogateChoice::Auto =>
             {
-                warped(settings, Model::WsabiL, dim, values, earlier)
+                warped(settings, Model::WsabiL, dim, values, memories)
             }
             found => found,
         },
     }
 }
 
-/// The distinct nodes of a belief about the logarithm: values at one place are averaged, and what is known of their noise with them.
-fn known(settings: &Settings, nodes: Nodes) -> Result<Known> {
-    let sd = settings.noise_sd.unwrap_or(0.0);
-    let own = nodes.counts.iter().map(|&n| sd / (n as f64).sqrt());
-    let fallback = own.zip(&nodes.scatter).map(|(own, scatter)| own.max(*scatter));
-    let sds = nodes.sds.iter().zip(fallback).map(|(given, fallback)| given.unwrap_or(fallback)).collect();
-    let given = nodes.sds.iter().map(Option::is_some).collect();
-    Known::new(nodes.points, &nodes.log_means, sds, given)
-}
-
 fn logarithmic(
     settings: &Settings,
     seed: u64,
     values: &Values,
-    Earlier { last, recalled }: Earlier<'_>,
+    Memories { last, recalled }: Memories<'_>,
 ) -> Result<Current> {
     let nodes = values.nodes(settings)?;
     let (merged_values, values_left_out) = (nodes.merged, nodes.left_out);
     let contradictory = if settings.noise_sd.is_some() { 0 } else { nodes.contradictory - nodes.explained };
     let fingerprints = Fingerprints::noisy(settings, &nodes.points, &nodes.log_means, &nodes.sds)?;
-    let known = known(settings, nodes)?;
+    let known = known(nodes, settings.noise_sd)?;
     let same = [last, recalled].into_iter().flatten().find(|b| fingerprints.are_of(b)).and_then(|b| b.log.as_ref());
     let belief = match same {
         Some(recipe) => log::recall(&known, recipe, seed)?,
@@ -136,7 +126,7 @@ fn warped(
     model: Model,
     dim: usize,
     values: &Values,
-    Earlier { last, recalled }: Earlier<'_>,
+    Memories { last, recalled }: Memories<'_>,
 ) -> Result<Current> {
     let Nodes { points, log_values, merged, contradictory, left_out, .. } = values.nodes(settings)?;
     let data = Data { settings, warp: model, dim, nodes: points, log_values };
@@ -145,7 +135,7 @@ fn warped(
         Some(known) => data.recall(known)?,
         None => data.search(last)?,
     };
-    let Found { surrogate, place, searched, at_bound } = found;
+    let Fitted { surrogate, place, searched, at_bound } = found;
     let model = surrogate.estimate()?;
     let residuals = surrogate.residuals();
     let estimate = model.widened(surrogate.jackknife(&residuals)?);
@@ -177,7 +167,7 @@ fn warped(
 pub(super) fn recall(settings: &Settings, dim: usize, values: &Values, earlier: &Believed) -> Result<any::Earlier> {
     let nodes = values.nodes(settings)?;
     if let Some(recipe) = &earlier.log {
-        return Ok(any::Earlier::Log { known: Box::new(known(settings, nodes)?), recipe: recipe.clone() });
+        return Ok(any::Earlier::Log { known: Box::new(known(nodes, settings.noise_sd)?), recipe: recipe.clone() });
     }
     let data = Data {
         settings,
@@ -198,7 +188,7 @@ struct Data<'a> {
     log_values: Vec<f64>,
 }
 
-struct Found {
+struct Fitted {
     surrogate: Surrogate,
     place: Option<Place>,
     searched: usize,
@@ -217,25 +207,25 @@ impl Data<'_> {
     }
 
     /// The belief of before, from the same data.
-    fn recall(&self, known: &Believed) -> Result<Found> {
+    fn recall(&self, known: &Believed) -> Result<Fitted> {
         let frame = self.frame(known.place.as_ref())?;
         let (nodes, logs) = self.seen_from(&frame)?;
         let kernel = SquaredExponential::new(known.sigma2, known.lengthscales.clone())?;
         let jitter = self.settings.fit_options().jitter;
         let surrogate = Surrogate::with_kernel(self.warp, frame, &nodes, &logs, kernel, jitter)?;
         let (place, searched) = (known.place.clone(), known.searched);
-        Ok(Found { surrogate, place, searched, at_bound: known.repairs.lengthscale_at_bound })
+        Ok(Fitted { surrogate, place, searched, at_bound: known.repairs.lengthscale_at_bound })
     }
 
     /// A new belief: the last frame and hyperparameters are where the search for better ones begins.
-    fn search(&self, last: Option<&Believed>) -> Result<Found> {
+    fn search(&self, last: Option<&Believed>) -> Result<Fitted> {
         let (model, options) = (self.warp, self.settings.fit_options());
         if let Some(known) = &self.settings.known_kernel {
             let kernel = known.scaled(model, self.log_values.iter().copied().fold(f64::NEG_INFINITY, f64::max))?;
             let frame = self.frame(None)?;
             let surrogate =
                 Surrogate::with_kernel(model, frame, &self.nodes, &self.log_values, kernel, options.jitter)?;
-            return Ok(Found { surrogate, place: None, searched: 0, at_bound: false });
+            return Ok(Fitted { surrogate, place: None, searched: 0, at_bound: false });
         }
         let searched = last.map_or(0, |b| b.searched);
         let grown = self.nodes.len() as f64 >= self.settings.refit_growth * searched as f64;
@@ -264,7 +254,7 @@ impl Data<'_> {
             let Some(next) = next else {
                 let at_bound = surrogate.at_bound();
                 let searched = if thorough { self.nodes.len() } else { searched };
-                return Ok(Found { surrogate, place, searched, at_bound });
+                return Ok(Fitted { surrogate, place, searched, at_bound });
             };
             moves += 1;
             warm = Some((surrogate.kernel().clone(), growth));

@@ -1,7 +1,7 @@
 //! Ask, apply, estimate: the bridge between beliefs on one side and journal and evaluators on the other.
 //!
-//! The state is the fold of the run's events ([`Ledger`]); a live run and a resumed one go through the same [`Engine::apply`].
-//! [`Engine::ask`] changes nothing: it gives the event to be recorded.
+//! The state is the fold of the run's events ([`Ledger`]); a live run and a resumed one go through the same
+//! [`Engine::apply`]. [`Engine::ask`] changes nothing: it gives the event to be recorded.
 
 mod basis;
 mod believe;
@@ -12,7 +12,7 @@ pub use believe::MOST_NODES;
 use std::{cell::OnceCell, collections::BTreeMap, ops::Range, sync::Arc};
 
 use basis::{Basis, read_basis};
-use believe::{Earlier, Values, believe, recall};
+use believe::{Memories, Values, believe, recall};
 use serde_json::Value;
 
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
         estimate::Estimate,
         residuals::Residual,
     },
-    choose::{log::select as select_for_log, select::select},
+    choose::batch::batch,
     error::{Error, Result},
     infer::posterior::{Posterior, mass_nearest},
     journal::{Applied, Asked, Event, Header, Ledger, Told},
@@ -43,7 +43,8 @@ pub const MOST_ASKED: usize = 10_000;
 pub struct Current {
     /// The belief about the integrand, in the coordinates of its frame.
     pub surrogate: Arc<Belief>,
-    /// The belief about the evidence: the model's mean, with its variance, the jackknife's and, where the integral is by sampling, the sampling's.
+    /// The belief about the evidence: the model's mean, with its variance, the jackknife's and, where the integral is
+    /// by sampling, the sampling's.
     pub estimate: Estimate,
     /// The standard deviation of `log Z` by the model alone.
     pub model_sd: f64,
@@ -90,7 +91,8 @@ impl Engine {
     /// A run from its ledger: settings are the ledger's.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for settings or batches that cannot be read, [`Error::Length`] for a prior of another dimension.
+    /// [`Error::Invalid`] for settings or batches that cannot be read, [`Error::Length`] for a prior of another
+    /// dimension.
     pub fn from_ledger(prior: Prior, ledger: Ledger) -> Result<Self> {
         if prior.dim() != ledger.header().dim() {
             return Err(Error::length("prior", ledger.header().dim(), prior.dim()));
@@ -115,7 +117,8 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Records an event and then lets it count: the one way in which a run moves on. What is known already is not recorded again.
+    /// Records an event and then lets it count: the one way in which a run moves on. What is known already is not
+    /// recorded again.
     ///
     /// # Errors
     /// As [`Engine::apply`] (then nothing is recorded) and [`Record::append`] (then it does not count).
@@ -131,7 +134,8 @@ impl Engine {
     /// Takes in an event that is kept elsewhere, or nowhere.
     ///
     /// # Errors
-    /// As [`Ledger::judge`]; [`Error::Invalid`] for a batch or settings that cannot be read. The state is then as it was.
+    /// As [`Ledger::judge`]; [`Error::Invalid`] for a batch or settings that cannot be read. The state is then as it
+    /// was.
     pub fn apply(&mut self, event: &Event) -> Result<Applied> {
         self.keep(&mut Memory, event)
     }
@@ -183,11 +187,11 @@ impl Engine {
         self.fallbacks += basis.fallbacks;
     }
 
-    /// Chooses up to `n` further points, with everything that is still being evaluated as pending, and gives the event that
-    /// records them. Nothing changes until that event is applied; asking twice gives the same answer.
+    /// Chooses up to `n` further points, with everything that is still being evaluated as pending, and gives the event
+    /// that records them. Nothing changes until that event is applied; asking twice gives the same answer.
     ///
-    /// The first points are those of [`Settings::start`], then the initial design. When it is used up before any finite value is known, it
-    /// goes on.
+    /// The first points are those of [`Settings::start`], then the initial design. When it is used up before any finite
+    /// value is known, it goes on.
     ///
     /// # Errors
     /// [`Error::Invalid`] for `n = 0`; numerical errors when no belief can be formed.
@@ -205,17 +209,9 @@ impl Engine {
             (self.design(asked..asked + n)?, None, 0)
         } else {
             let current = self.current()?;
-            let (points, fallbacks) = match &*current.surrogate {
-                Belief::Warped(surrogate) => {
-                    let search = self.settings.search(self.seed(), asked as u64);
-                    let frame = surrogate.frame();
-                    let avoided = frame.enter(&self.avoided()?)?;
-                    let chosen = select(&*self.settings.rule(), surrogate, &avoided, n, search)?;
-                    (frame.leave(&chosen.points)?, chosen.fallbacks)
-                }
-                Belief::Log(belief) => (select_for_log(belief, &self.avoided()?, n, self.seed(), asked as u64)?, 0),
-            };
-            (points, Some(current.believed.clone()), fallbacks)
+            let search = self.settings.search(self.seed(), asked as u64);
+            let chosen = batch(&current.surrogate, &*self.settings.rule(), &self.avoided()?, n, search)?;
+            (chosen.points, Some(current.believed.clone()), chosen.fallbacks)
         };
         let first = self.ledger.next_id().0;
         let mut jobs = Vec::new();
@@ -245,8 +241,8 @@ impl Engine {
         Points::from_rows(&numbers.map(row).collect::<Vec<_>>())
     }
 
-    /// How many points the next batch should have: the whole batch for an initial design, then no more than the share of the values
-    /// known that [`Settings::batch_growth`] allows.
+    /// How many points the next batch should have: the whole batch for an initial design, then no more than the share
+    /// of the values known that [`Settings::batch_growth`] allows.
     #[must_use]
     pub fn next_batch(&self) -> usize {
         if self.ledger.entries().len() < self.initial_size() {
@@ -256,8 +252,9 @@ impl Engine {
         self.settings.batch.min((self.settings.batch_growth * values as f64) as usize).max(1)
     }
 
-    /// Reminds the engine of a belief it came to earlier, so that its hyperparameters need not be searched for again. It counts only for the very values
-    /// and choices that it rests on, and then gives the same bits; any other is passed over.
+    /// Reminds the engine of a belief it came to earlier, so that its hyperparameters need not be searched for again.
+    /// It counts only for the very values and choices that it rests on, and then gives the same bits; any other is
+    /// passed over.
     pub fn remind(&mut self, belief: Believed) {
         self.recalled = Some(belief);
         self.forget();
@@ -269,7 +266,8 @@ impl Engine {
         self.posterior = OnceCell::new();
     }
 
-    /// The belief given all values so far, with its estimate of the evidence. Worked out once and kept until an event arrives.
+    /// The belief given all values so far, with its estimate of the evidence. Worked out once and kept until an event
+    /// arrives.
     ///
     /// # Errors
     /// [`Error::NoFiniteValue`] when there is nothing to integrate yet; numerical errors when no belief can be formed.
@@ -278,8 +276,8 @@ impl Engine {
             return Ok(current);
         }
         let values = self.data(None)?;
-        let earlier = Earlier { last: self.last.as_ref(), recalled: self.recalled.as_ref() };
-        let current = believe(&self.settings, (self.prior.dim(), self.seed()), &values, earlier)?;
+        let memories = Memories { last: self.last.as_ref(), recalled: self.recalled.as_ref() };
+        let current = believe(&self.settings, (self.prior.dim(), self.seed()), &values, memories)?;
         Ok(self.current.get_or_init(|| current))
     }
 
@@ -289,7 +287,8 @@ impl Engine {
         self.current.get()
     }
 
-    /// What the belief given all values so far says about the parameters. Worked out once and kept until an event arrives.
+    /// What the belief given all values so far says about the parameters. Worked out once and kept until an event
+    /// arrives.
     ///
     /// # Errors
     /// As [`Engine::current`].
@@ -359,7 +358,8 @@ impl Engine {
         self.latent.get(&id).map(Vec::as_slice).ok_or(Error::UnknownJob { id })
     }
 
-    /// How many points a run begins with: those to start from, and an initial design, of which none are needed when values were imported.
+    /// How many points a run begins with: those to start from, and an initial design, of which none are needed when
+    /// values were imported.
     #[must_use]
     pub fn initial_size(&self) -> usize {
         let wanted = self.settings.design_size(self.prior.dim());

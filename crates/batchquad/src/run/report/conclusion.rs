@@ -16,7 +16,8 @@ pub struct Contender<'a> {
 /// A log Bayes factor below this says next to nothing: odds of less than three to one.
 const SLIGHT: f64 = 1.0;
 
-/// What the comparison says: which model is the most probable, which cannot be told apart from it, and whose evidence is not to be trusted.
+/// What the comparison says: which model is the most probable, which cannot be told apart from it, and whose evidence
+/// is not to be trusted.
 ///
 /// Models are told apart when their log Bayes factor is more than one and more than twice its standard deviation.
 #[must_use]

@@ -64,13 +64,15 @@ pub struct Evaluation<'a> {
     pub worker: Option<&'a str>,
 }
 
-/// The name of the column that holds standard deviations in tables with one column a parameter: `sd`, unless a parameter has that name.
+/// The name of the column that holds standard deviations in tables with one column per parameter: `sd`, unless a
+/// parameter has that name.
 #[must_use]
 pub fn sd_column(names: &[String]) -> &'static str {
     if names.iter().any(|name| name == "sd") { "log_likelihood_sd" } else { "sd" }
 }
 
-/// All evaluations of a run: imported ones first, then jobs by id. A job with several values that count has as many, one after the other.
+/// All evaluations of a run: imported ones first, then jobs by id. A job with several values that count has as many,
+/// one after the other.
 #[must_use]
 pub fn evaluations(ledger: &Ledger) -> Vec<Evaluation<'_>> {
     let imported = ledger.imported().iter().map(|row| Evaluation {

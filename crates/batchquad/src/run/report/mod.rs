@@ -1,4 +1,5 @@
-//! What a run has found, in one place: the text, the JSON and the pages of the program and Python's `Result` are made from it.
+//! What a run has found, in one place: the text, the JSON and the pages of the program and Python's `Result` are made
+//! from it.
 //!
 //! Numbers that JSON has no word for: a log-likelihood of −∞ is `"-inf"`, a number that does not exist is `null`.
 //!

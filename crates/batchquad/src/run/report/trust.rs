@@ -1,7 +1,7 @@
 //! Whether to believe log Z, wherever it is shown.
 //!
-//! The diagnostics cost about as much as a fit. A run works them out at its end and leaves the verdict in its store as a remark, so that
-//! whoever only looks can show it without working anything out.
+//! The diagnostics cost about as much as a fit. A run works them out at its end and leaves the verdict in its store as
+//! a remark, so that whoever only looks can show it without working anything out.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
-//! From the coordinates of the surrogate to latent ones and to the parameters: the one place that knows how they differ.
+//! From the coordinates of the surrogate to latent ones and to the parameters: the one place that knows how they
+//! differ.
 
 use crate::{
     belief::{any::Belief, surrogate::Surrogate},
@@ -9,12 +10,12 @@ use crate::{
 
 /// `u = b + L x`: latent coordinates from those of the surrogate's frame.
 #[derive(Debug, Clone)]
-pub(super) struct Frame {
+pub(super) struct Coordinates {
     shift: Vec<f64>,
     rows: Vec<Vec<f64>>,
 }
 
-impl Frame {
+impl Coordinates {
     pub(super) fn of(belief: &Belief) -> Self {
         let (shift, rows) = belief.affine();
         Self { shift, rows }

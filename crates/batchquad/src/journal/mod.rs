@@ -18,7 +18,7 @@
 //! let header = Header::new(vec!["x".into()], 1, serde_json::json!({"prior": "…"}), serde_json::Map::new())?;
 //! let mut journal = Journal::create(&dir, header)?;
 //! let job = Job { id: JobId(0), theta: vec![0.5], seed: 7 };
-//! journal.record(&Event::Asked(Asked { jobs: vec![job], seconds: 0.0, info: Default::default() }))?;
+//! journal.record(&Event::Asked(Asked { jobs: vec![job], seconds: 0.0, info: Default::default(), repeat: 0 }))?;
 //! drop(journal); // the run is killed …
 //!
 //! let (mut journal, _) = Journal::open(&dir)?; // … and resumed

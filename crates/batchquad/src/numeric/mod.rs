@@ -17,6 +17,6 @@ pub use self::{
     jets::{Jets, Order},
     linalg::{Factor, Jitter, Matrix, transpose_mul},
     optim::{Ascent, Bounds, Summit, maximise},
-    rng::{Purpose, Stream, job_seed},
+    rng::{Purpose, Stream, job_seed, repeat_seed},
     sobol::SobolSequence,
 };

@@ -23,6 +23,7 @@ def integrate(
     batch: int = 8,
     max_evaluations: int = 128,
     target_sd: float | None = None,
+    repeats: int | None = None,
     seed: int = 0,
     executor: ExecutorLike = None,
     store: str | os.PathLike[str] | None = None,
@@ -54,6 +55,9 @@ def integrate(
         batch: Points chosen together.
         max_evaluations: The run ends after so many.
         target_sd: … or when log Z is known to so much, in two batches in a row.
+        repeats: So many independent runs, each with the limits above and a seed of its own, in the same store. Their values are pooled at the end,
+            ``Result.repeats`` has each of them, and the verdict says whether they agree. By default one; a store or result that is resumed may
+            get more of them, but not fewer.
         seed: The same seed, the same points.
         executor: Who evaluates: ``None`` this thread, a number so many processes of our own (a worker that dies or hangs is replaced),
             any ``concurrent.futures.Executor``, a Dask client, or a function without arguments that makes an executor.
@@ -97,6 +101,7 @@ def integrate(
         batch=batch,
         max_evaluations=max_evaluations,
         target_sd=target_sd,
+        repeats=repeats,
         surrogate=surrogate,
         batch_rule=batch_rule,
         schedule=schedule,

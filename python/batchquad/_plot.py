@@ -37,18 +37,28 @@ def plot_run(result: Result, figure: Figure | None) -> Figure:
     axes: Axes = figure.subplots()
     rounds = result.rounds
     known = np.isfinite(rounds["log_z"]) & np.isfinite(rounds["log_z_sd"])
-    x, y, sd = rounds["evaluations"][known], rounds["log_z"][known], rounds["log_z_sd"][known]
-    for width, alpha in [(2.0, 0.35), (1.0, 0.6)]:
-        axes.fill_between(x, y - width * sd, y + width * sd, color=_BAND, alpha=alpha, linewidth=0)
-    axes.plot(x, y, color=_INK, marker="o", markersize=3.5, linewidth=1.3)
-    if x.size:
+    several = "repeat" in rounds
+    repeat = rounds["repeat"] if several else np.ones(known.size, dtype=int)
+    ends: list[float] = []
+    for k in np.unique(repeat):
+        of = known & (repeat == k)
+        x, y, sd = rounds["evaluations"][of], rounds["log_z"][of], rounds["log_z_sd"][of]
+        ink = [_INK, *_OTHERS][(k - 1) % (1 + len(_OTHERS))]
+        for width, alpha in [(2.0, 0.12)] if several else [(2.0, 0.35), (1.0, 0.6)]:
+            axes.fill_between(x, y - width * sd, y + width * sd, color=ink if several else _BAND, alpha=alpha, linewidth=0)
+        axes.plot(x, y, color=ink, marker="o", markersize=3.5, linewidth=1.3, label=f"repeat {k}")
         # The first rounds may be off by so much that nothing of the rest would be seen.
         late = slice(x.size // 3, None)
-        low, high = np.min((y - 4 * sd)[late]), np.max((y + 4 * sd)[late])
+        ends.extend([*(y - 4 * sd)[late], *(y + 4 * sd)[late]])
+    if several and result.has_evidence:
+        axes.axhline(result.log_z, color=_TRUTH, linestyle="--", linewidth=1, label="all values")
+        axes.legend(fontsize=8, frameon=False)
+    if ends:
+        low, high = min(ends), max(ends)
         margin = 0.05 * (high - low) or 0.5
         axes.set_ylim(low - margin, high + margin)
     axes.set_xlabel("evaluations with a value" if result.failures else "evaluations")
-    axes.set_ylabel("log Z ± 1, 2 sd")
+    axes.set_ylabel("log Z ± 2 sd" if several else "log Z ± 1, 2 sd")
     axes.set_title(f"{result.status}: {result.reason}", fontsize=9, color="#404040")
     return figure
 

@@ -101,6 +101,12 @@ class Result:
         self.prior_mass_near_failures: float | None = report.get("prior_mass_near_failures")
         #: Whether to believe the number; None when there is none.
         self.diagnosis: Diagnosis | None = Diagnosis(report, found["findings"]) if found["findings"] else None
+        #: About how many evaluations ``target_sd`` takes, where it is not met and that can be said.
+        self.evaluations_needed: int | None = report.get("evaluations_needed")
+        #: The same in words; None without a target that is not met.
+        self.outlook: str | None = report.get("outlook")
+        #: How independent runs compare, where there are several: ``p_value``, ``scatter``, ``chi_square`` and others.
+        self.agreement: dict[str, Any] | None = report.get("agreement")
         #: Evaluations for which different values were told; the first counts.
         self.conflicts: list[int] = report["conflicts"]
         #: Evaluations whose answer took the place of another.
@@ -146,7 +152,8 @@ class Result:
     def evaluations(self) -> Table:
         """Every evaluation that was asked: θ, log-likelihood, batch, seconds, worker and, where it failed, kind and message.
 
-        There is a column ``sd`` where values came with a standard deviation. A job with several such values has a row for each.
+        There is a column ``sd`` where values came with a standard deviation. A job with several such values has a row for each. There is a
+        column ``repeat`` where there are several independent runs.
         """
         rows = [row for row in self._found["evaluations"] if row["status"] != "imported"]
         theta = np.array([row["theta"] for row in rows], dtype=float).reshape(len(rows), len(self.names))
@@ -155,6 +162,8 @@ class Result:
         columns.update(self._values(rows))
         columns["status"] = np.array([row["status"] for row in rows], dtype=object)
         columns["batch"] = np.array([row["batch"] for row in rows], dtype=int)
+        if any("repeat" in row for row in rows):
+            columns["repeat"] = np.array([row["repeat"] for row in rows], dtype=int)
         columns["seconds"] = np.array([row["seconds"] for row in rows], dtype=float)
         columns["attempts"] = np.array([row["attempts"] for row in rows], dtype=int)
         for key in ("worker", "kind", "message"):
@@ -179,16 +188,28 @@ class Result:
 
     @functools.cached_property
     def rounds(self) -> Table:
-        """What was believed after every batch: log Z, its standard deviation, and the model's hyperparameters."""
+        """What was believed after every batch: log Z, its standard deviation, and the model's hyperparameters.
+
+        Of several independent runs, one after the other, each from its own evaluations; the column ``repeat`` says which.
+        """
         rounds = self._found["rounds"]
         beliefs = [one["belief"] for one in rounds]
         columns = {"batches": np.array([one["batches"] for one in rounds], dtype=int)}
+        if self.repeats.rows > 0:
+            columns["repeat"] = np.array([one.get("repeat", 0) + 1 for one in rounds], dtype=int)
         columns["evaluations"] = np.array([belief["values"] for belief in beliefs], dtype=int)
         for key in ("log_z", "log_z_sd", "sigma2"):
             columns[key] = np.array([belief[key] for belief in beliefs], dtype=float)
         scales = np.array([belief["lengthscales"] for belief in beliefs], dtype=float).reshape(len(beliefs), len(self.names))
         columns.update((f"lengthscale[{k}]", scales[:, k]) for k in range(scales.shape[1]))
         return Table(columns)
+
+    @functools.cached_property
+    def repeats(self) -> Table:
+        """What each of several independent runs says by itself: its seed, log Z, standard deviation and evaluations. Empty for a single run."""
+        rows = self._report.get("repeats", [])
+        kinds = {"repeat": int, "seed": np.uint64, "log_z": float, "log_z_sd": float, "evaluations": int}
+        return Table({key: np.array([row[key] for row in rows], dtype=kind) for key, kind in kinds.items()})
 
     @property
     def failures(self) -> dict[str, int]:

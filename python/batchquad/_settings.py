@@ -33,6 +33,9 @@ class FurtherSettings(TypedDict, total=False):
     max_batches: int | None
     #: The run ends after so many seconds. None by default: no limit.
     max_seconds: float | None
+    #: The run ends when another batch is forecast to reduce the standard deviation of log Z by less than this share of it, in two batches in a row. None
+    #: by default: it does not.
+    stop_gain: float | None
     #: The run ends when log Z has moved by less than a tenth of this in each of five batches. None by default: it does not.
     stall: float | None
     #: A lengthscale for each parameter (``"ard"``, the default), or one for all: fewer to fit where all parameters are alike. Only for the beliefs
@@ -70,6 +73,7 @@ class Settings(FurtherSettings, total=False):
     batch: int
     max_evaluations: int
     target_sd: float | None
+    repeats: int | None
     surrogate: Surrogate
     batch_rule: BatchRule
     schedule: Schedule

@@ -6,7 +6,6 @@ use batchquad::{
     run::{
         Stop,
         report::{self, Contender, Report, Tally, evaluations},
-        rounds,
     },
 };
 use pyo3::{PyResult, Python, pyfunction};
@@ -22,7 +21,7 @@ pub(crate) fn progress(engine: &Engine) -> Progress {
     let tally = Tally::of(engine.ledger());
     // The belief behind the last batch: a new one for every answer would cost a fit each.
     let belief = engine.history().last().and_then(|round| round.belief.log_z.zip(round.belief.log_z_sd));
-    (tally.done(), engine.settings().max_evaluations, tally.failures, belief)
+    (tally.done(), engine.settings().most_evaluations(), tally.failures, belief)
 }
 
 /// The report of a run with all evaluations and rounds.
@@ -36,7 +35,7 @@ pub(crate) fn report(engine: &Engine, stop: Option<&Stop>, store: Option<String>
         "names": engine.prior().names(),
         "labels": report::labels(engine.ledger()),
         "evaluations": evaluations(engine.ledger()),
-        "rounds": rounds(engine),
+        "rounds": engine.rounds(),
         "settings": engine.settings(),
     }))
 }

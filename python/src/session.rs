@@ -124,10 +124,7 @@ impl Session {
                 (None, Some(path)) => Lines::of_store(path)?.0,
                 (None, None) => return Err(Error::invalid("run", "without a journal", "one in memory or in a store")),
             };
-            if let Ok(current) = session.engine.current()
-                && let Ok(value) = serde_json::to_value(&current.believed)
-                && session.engine.ledger().remark(Topic::Belief) != Some(&value)
-            {
+            for value in session.new_beliefs().unwrap_or_default() {
                 lines.append(&Event::Remark { topic: Topic::Belief, value })?;
             }
             Ok(lines.bytes().to_vec())
@@ -215,7 +212,9 @@ impl Session {
             match run::next_step(&session.engine, workers, in_flight, seconds) {
                 Step::Wait => Ok((Vec::new(), None)),
                 Step::Stop(stop) => Ok((Vec::new(), Some(stop))),
-                Step::Ask(n) => session.ask_batch(n, || interrupt.is_raised()).map(|jobs| (jobs, None)),
+                Step::Ask { repeat, n } => {
+                    session.ask_batch(repeat, n, || interrupt.is_raised()).map(|jobs| (jobs, None))
+                }
             }
         })?;
         Ok((asked(py, jobs), stop.map(ending)))

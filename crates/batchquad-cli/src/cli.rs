@@ -239,6 +239,14 @@ pub struct Changes {
     /// Stop when the standard deviation of log Z is at most this
     #[arg(long, value_name = "SD")]
     pub target_sd: Option<f64>,
+    /// Stop when one more batch would reduce the standard deviation of log Z by less than this share of it
+    #[arg(long, value_name = "SHARE")]
+    pub stop_gain: Option<f64>,
+    /// Independent runs, each with the limits above and a seed of its own; their values are pooled at the end, and whether they agree is said
+    ///
+    /// A store may get more of them later, but not fewer.
+    #[arg(long, value_name = "N")]
+    pub repeats: Option<usize>,
     /// The seed; a store keeps the one it was made with
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,

@@ -6,7 +6,8 @@ use batchquad::{
     run::report::{Evaluation, evaluations, sd_column},
 };
 
-/// What stands left and right of the parameters and of the values. There is a column of standard deviations only where values have any.
+/// What stands left and right of the parameters and of the values. There are columns of repeats and of standard deviations only
+/// where there are several repeats and where values have any.
 const BEFORE: [&str; 2] = ["id", "batch"];
 const VALUE: &str = "log_likelihood";
 const AFTER: [&str; 5] = ["status", "seconds", "worker", "kind", "message"];
@@ -15,6 +16,7 @@ const AFTER: [&str; 5] = ["status", "seconds", "worker", "kind", "message"];
 pub fn columns(ledger: &Ledger) -> Vec<String> {
     let names = ledger.header().names();
     let mut columns = BEFORE.map(String::from).to_vec();
+    columns.extend(ledger.has_repeats().then(|| "repeat".into()));
     columns.extend(names.iter().map(|name| clean(name)));
     columns.push(VALUE.into());
     columns.extend(ledger.has_sds().then(|| sd_column(names).into()));
@@ -30,16 +32,17 @@ pub fn is_number(column: usize, columns: usize) -> bool {
 
 /// One row per evaluation, numbers to their last digit: imported ones first, then jobs by id.
 pub fn rows(ledger: &Ledger) -> Vec<Vec<String>> {
-    let with_sds = ledger.has_sds();
-    evaluations(ledger).iter().map(|evaluation| row(evaluation, with_sds)).collect()
+    let (with_repeats, with_sds) = (ledger.has_repeats(), ledger.has_sds());
+    evaluations(ledger).iter().map(|evaluation| row(evaluation, with_repeats, with_sds)).collect()
 }
 
-fn row(e: &Evaluation<'_>, with_sds: bool) -> Vec<String> {
+fn row(e: &Evaluation<'_>, with_repeats: bool, with_sds: bool) -> Vec<String> {
     fn cell(value: Option<impl ToString>) -> String {
         value.map(|v| v.to_string()).unwrap_or_default()
     }
     let words = |text: Option<&str>| text.map(clean).unwrap_or_default();
     let mut row = vec![cell(e.id), cell(e.batch)];
+    row.extend(with_repeats.then(|| cell(e.repeat)));
     row.extend(e.theta.iter().map(f64::to_string));
     row.push(cell(e.log_likelihood.map(|v| v.get())));
     row.extend(with_sds.then(|| cell(e.sd)));

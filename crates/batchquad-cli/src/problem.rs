@@ -96,6 +96,8 @@ impl Problem {
         settings.batch = changes.batch.unwrap_or(settings.batch);
         settings.max_evaluations = changes.max_evaluations.unwrap_or(settings.max_evaluations);
         settings.target_sd = changes.target_sd.or(settings.target_sd);
+        settings.stop_gain = changes.stop_gain.or(settings.stop_gain);
+        settings.repeats = changes.repeats.or(settings.repeats);
         settings.schedule = match changes.schedule {
             Some(ScheduleArg::Batch) => batchquad::run::Schedule::Batch,
             Some(ScheduleArg::Async) => batchquad::run::Schedule::Async,

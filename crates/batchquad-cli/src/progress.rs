@@ -5,7 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use batchquad::{Engine, run::Run};
+use batchquad::{
+    Engine,
+    run::{Outlook, Run},
+};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output::{duration, note, plus_minus};
@@ -18,6 +21,8 @@ pub struct Display {
     shown: Shown,
     started: Instant,
     done_before: usize,
+    /// Whether it was said that the budget will not do.
+    warned: bool,
 }
 
 enum Shown {
@@ -32,7 +37,7 @@ impl Display {
             Shown::Nothing
         } else if std::io::stderr().is_terminal() {
             let bar = ProgressBar::with_draw_target(
-                Some(engine.settings().max_evaluations as u64),
+                Some(engine.settings().most_evaluations() as u64),
                 ProgressDrawTarget::stderr_with_hz(8),
             );
             // The template is a constant; if it were wrong, the default style would do.
@@ -43,7 +48,7 @@ impl Display {
         } else {
             Shown::Lines { last: Instant::now() }
         };
-        Self { shown, started: Instant::now(), done_before: answered(engine) }
+        Self { shown, started: Instant::now(), done_before: answered(engine), warned: false }
     }
 
     /// Shows the state, if it is time to.
@@ -57,6 +62,7 @@ impl Display {
             }
             Shown::Lines { .. } => false,
         };
+        self.warn(run.engine());
         if !due {
             return;
         }
@@ -69,8 +75,25 @@ impl Display {
             _ => note(&format!(
                 "{} of {} evaluations, {text}",
                 answered(run.engine()),
-                run.engine().settings().max_evaluations
+                run.engine().settings().most_evaluations()
             )),
+        }
+    }
+
+    /// Says once that the target will not be met, as soon as that can be known.
+    fn warn(&mut self, engine: &Engine) {
+        if self.warned || matches!(self.shown, Shown::Nothing) {
+            return;
+        }
+        let settings = engine.settings();
+        let outlook = Outlook::new(engine.repeat(engine.newest_repeat()).history(), settings);
+        if let Some(outlook) = outlook.filter(|outlook| outlook.is_short(settings)) {
+            self.warned = true;
+            let text = outlook.sentence(settings);
+            match &self.shown {
+                Shown::Bar(bar) => bar.suspend(|| note(&text)),
+                _ => note(&text),
+            }
         }
     }
 
@@ -88,10 +111,13 @@ impl Display {
         let failed = engine.ledger().entries().filter(|e| !e.is_pending() && e.value().is_none()).count();
         let mut parts =
             vec![format!("log Z {}", belief.as_deref().unwrap_or("unknown yet")), format!("{} busy", run.busy())];
+        if !engine.repeats().is_empty() {
+            parts.insert(0, format!("repeat {} of {}", engine.newest_repeat() + 1, engine.repeats().len()));
+        }
         if failed > 0 {
             parts.push(format!("{failed} failed"));
         }
-        let (done, most) = (answered(engine), engine.settings().max_evaluations);
+        let (done, most) = (answered(engine), engine.settings().most_evaluations());
         let new = done.saturating_sub(self.done_before);
         if new > 0 {
             let left = self.started.elapsed().as_secs_f64() / new as f64 * most.saturating_sub(done) as f64;

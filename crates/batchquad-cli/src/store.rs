@@ -7,7 +7,7 @@ use batchquad::{
     Engine,
     evaluate::Bridge,
     journal::{Holder, Ledger, Replay, Topic},
-    run::{Session, Status, Stop, aborted, report::Trust},
+    run::{Believed, Session, Status, Stop, aborted, report::Trust},
 };
 
 use serde::Deserialize;
@@ -87,12 +87,24 @@ pub fn bridge(ledger: &Ledger) -> Option<Bridge> {
     Bridge::deserialize(evaluated_by(ledger)?.get("umbridge")?).ok()
 }
 
+/// log Z and its standard deviation as they are known without working anything out, and of what.
+pub fn last_log_z(engine: &Engine) -> Option<(f64, f64, String)> {
+    let ledger = engine.ledger();
+    let several = !engine.repeats().is_empty();
+    if several && Trust::recorded(ledger).is_some_and(|trust| trust.newer(ledger) == 0) {
+        let whole = ledger.remark(Topic::Belief).and_then(|value| Believed::deserialize(value).ok())?;
+        return Some((whole.log_z?, whole.log_z_sd?, "from the values of all repeats".into()));
+    }
+    let last = engine.history().last()?;
+    let of = if several { format!("in repeat {} ", last.repeat + 1) } else { String::new() };
+    Some((last.belief.log_z?, last.belief.log_z_sd?, format!("{of}when the last batch was chosen")))
+}
+
 /// How a run stands in one word, and who writes to it. The rules that look at the belief need a fit; `result` does that.
 pub fn state(engine: &Engine, dir: &Path) -> (&'static str, Option<Holder>) {
     let ledger = engine.ledger();
     let writer = Holder::at_work(dir);
-    let asked = ledger.entries().len() + ledger.imported().len();
-    let used_up = ledger.pending().next().is_none() && asked >= engine.settings().max_evaluations;
+    let used_up = ledger.pending().next().is_none() && engine.left() == 0;
     let word = match (&writer, aborted(engine)) {
         (Some(_), _) => "running",
         (None, Some(Stop { status: Status::Failed, .. })) => "failed",

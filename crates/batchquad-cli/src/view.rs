@@ -9,13 +9,16 @@ use batchquad::{
     evaluate::clean,
     journal::{Event, Holder, Replay},
     run::{
-        Level,
-        report::{Tally, Trust},
+        Level, Outlook,
+        report::{Repeat, Tally, Trust},
     },
     types::Outcome,
 };
 
-use crate::output::{duration, plus_minus};
+use crate::{
+    output::{duration, plus_minus},
+    store::last_log_z,
+};
 
 /// How a line is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,12 +97,15 @@ impl Seen<'_> {
         let ledger = self.engine.ledger();
         let who = self.writer.map(|h| format!(": process {} on {}", h.pid, h.host)).unwrap_or_default();
         let mut lines = vec![line(&format!("{}  {}{who}", self.name, self.state), Weight::Faint)];
+        let several = !self.engine.repeats().is_empty();
         let last = self.engine.history().last();
-        let belief = last.and_then(|round| {
-            let (log_z, sd) = (round.belief.log_z?, round.belief.log_z_sd?);
-            Some(format!("log Z  {}   from {} values", plus_minus(log_z, sd), round.belief.values))
+        let belief = last_log_z(self.engine).zip(last).map(|((log_z, sd, of), round)| {
+            let of = if several { of } else { format!("from {} values", round.belief.values) };
+            format!("log Z  {}   {of}", plus_minus(log_z, sd))
         });
         lines.push(line(belief.as_deref().unwrap_or("log Z  unknown yet"), Weight::Strong));
+        let repeats = Repeat::all(self.engine, false);
+        lines.extend(repeats.iter().map(|r| line(&format!("repeat {}", r.line(repeats.len())), Weight::Plain)));
         if let Some(trust) = Trust::recorded(ledger) {
             let weight = match trust.verdict {
                 // What was said of fewer values may be true no more.
@@ -109,7 +115,10 @@ impl Seen<'_> {
             };
             lines.push(line(&trust.line_at(ledger), weight));
         }
-        let most = self.engine.settings().max_evaluations;
+        let settings = self.engine.settings();
+        let outlook = Outlook::new(self.engine.repeat(self.engine.newest_repeat()).history(), settings);
+        lines.extend(outlook.map(|outlook| line(&outlook.sentence(settings), Weight::Faint)));
+        let most = settings.most_evaluations();
         let tally = Tally::of(ledger);
         let (done, pending, failed) = (tally.done(), tally.pending, tally.failures);
         let mut words = vec![format!("{done} of {most} evaluations"), format!("{pending} running or waiting")];
@@ -136,8 +145,10 @@ impl Seen<'_> {
     }
 
     fn trace(&self, width: usize, height: usize) -> Vec<Line> {
+        // Of several independent runs the one under way.
         let points: Vec<(f64, f64, f64)> = self
             .engine
+            .repeat(self.engine.newest_repeat())
             .history()
             .iter()
             .filter_map(|r| Some((r.belief.values as f64, r.belief.log_z?, r.belief.log_z_sd?)))

@@ -27,6 +27,7 @@ pub mod publish;
 pub mod runs;
 pub mod stats;
 pub mod stopping;
+pub mod stopping_log;
 pub mod synthetic;
 pub mod table;
 pub mod trace;

@@ -9,7 +9,7 @@ use batchquad::{Settings, choose::BatchRule};
 use clap::{Args, Parser, Subcommand};
 use experiments::{
     ablation, branin, calibration, comparators, convergence, in_model, model_evidence, penalisation, plan::Plan,
-    problems::Choice, publish, runs::Workshop, stopping, synthetic, verdicts, world, zoo,
+    problems::Choice, publish, runs::Workshop, stopping, stopping_log, synthetic, verdicts, world, zoo,
 };
 use serde_json::Value;
 
@@ -58,6 +58,14 @@ enum Experiment {
         /// The batch sizes.
         #[arg(long, value_delimiter = ',', default_values_t = calibration::BATCHES)]
         batches: Vec<usize>,
+    },
+    /// When the default belief stops at target_sd = 0.05, beside when its error was below 0.05 for good.
+    StoppingLog {
+        #[command(flatten)]
+        common: Common,
+        /// Some of the problems, by name; all by default.
+        #[arg(long, value_delimiter = ',')]
+        only: Vec<String>,
     },
     /// All of the above and `efficiency`, one after the other.
     All(Common),
@@ -218,6 +226,10 @@ fn perform(experiment: Experiment) -> Result<()> {
         }
         Experiment::Coverage { common, only, batches } => {
             print!("{}", calibration::run(&common.plan()?, &common.workshop(), &only, &batches)?);
+            Ok(())
+        }
+        Experiment::StoppingLog { common, only } => {
+            print!("{}", stopping_log::run(&common.plan()?, &common.workshop(), &only)?);
             Ok(())
         }
         Experiment::All(common) => all(&common),

@@ -133,6 +133,27 @@ fn coverage_counts_what_its_rows_say() {
 }
 
 #[test]
+fn the_study_of_the_stopping_rule_counts_what_its_rows_say() {
+    let dir = tempfile::tempdir().unwrap();
+    let arguments = ["stopping-log", "--runs", "2", "--budget", "48", "--only", "gaussian-2,four-modes"];
+    let said = String::from_utf8(run(&arguments, dir.path()).stdout).unwrap();
+    assert!(said.contains("gaussian-2") && said.contains("below 0.05 for good"), "{said}");
+    let place = dir.path().join("stopping-log");
+    let mut lines = csv::Reader::from_path(place.join("runs.csv")).unwrap();
+    let rows: Vec<csv::StringRecord> = lines.records().map(|row| row.unwrap()).collect();
+    assert_eq!(rows.len(), 4);
+    let stopped = rows.iter().filter(|row| !row[3].is_empty()).count();
+    let small = rows.iter().filter(|row| row[3].parse::<f64>().is_ok_and(|error| error < 0.1)).count();
+    let summary: serde_json::Value = serde_json::from_slice(&fs::read(place.join("summary.json")).unwrap()).unwrap();
+    let all = summary["results"].as_array().unwrap().last().unwrap();
+    assert_eq!((&all["problem"], &all["runs"], &all["stopped"]), (&"all".into(), &4.into(), &stopped.into()));
+    if stopped > 0 {
+        assert_eq!(all["tolerable"], small as f64 / stopped as f64);
+    }
+    assert!(place.join("stops.md").exists());
+}
+
+#[test]
 fn mistakes_are_named() {
     let dir = tempfile::tempdir().unwrap();
     let refused = |arguments: &[&str], word: &str| {
@@ -151,6 +172,7 @@ fn mistakes_are_named() {
     refused(&["efficiency", "--rules", "best"], "best");
     refused(&["coverage", "--only", "nothing"], "--only nothing");
     refused(&["coverage", "--budget", "8"], "--budget 8");
+    refused(&["stopping-log", "--only", "nothing"], "--only nothing");
     let file = dir.path().join("file");
     fs::write(&file, "").unwrap();
     let output = program(&["penalisation"], &file).output().unwrap();

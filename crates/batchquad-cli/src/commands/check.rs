@@ -29,10 +29,11 @@ pub fn check(path: &Path) -> Result<Exit> {
         (
             "plan",
             format!(
-                "{initial} points to begin with, then batches of {}, {} evaluations at most{}",
+                "{initial} points to begin with, then batches of {}, {} evaluations at most{}{}",
                 settings.batch,
                 settings.max_evaluations,
-                settings.target_sd.map(|sd| format!(" or until log Z is known to ± {sd}")).unwrap_or_default()
+                settings.target_sd.map(|sd| format!(" or until log Z is known to ± {sd}")).unwrap_or_default(),
+                if settings.repeats() > 1 { format!("; {} times", settings.repeats()) } else { String::new() }
             ),
         ),
         ("store", default_store(path).display().to_string()),

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use batchquad::run::{
-    peek,
-    report::{Tally, Trust},
+    Outlook, peek,
+    report::{Repeat, Tally, Trust},
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use crate::{
     cli::StoreArgs,
     exit::Exit,
     output::{facts, plus_minus, print, print_json},
-    store::{bridge, command, state},
+    store::{bridge, command, last_log_z, state},
 };
 
 /// How far a run is, in the words of `result`.
@@ -24,6 +24,12 @@ struct Shown<'a> {
     max_evaluations: usize,
     log_z: Option<f64>,
     log_z_sd: Option<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    repeats: Vec<Repeat>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outlook: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evaluations_needed: Option<usize>,
     #[serde(flatten)]
     trust: Option<Trust>,
     seed: u64,
@@ -36,17 +42,24 @@ pub fn status(args: &StoreArgs) -> Result<Exit> {
     let (engine, replay) = peek(&args.store)?;
     let ledger = engine.ledger();
     let tally = Tally::of(ledger);
-    let last = engine.history().last().map(|round| &round.belief);
-    let (log_z, log_z_sd) = (last.and_then(|b| b.log_z), last.and_then(|b| b.log_z_sd));
+    let last = last_log_z(&engine);
+    let repeats = Repeat::all(&engine, false);
+    let outlook = Outlook::new(engine.repeat(engine.newest_repeat()).history(), engine.settings());
+    let evaluations_needed = outlook.and_then(|outlook| outlook.needed());
+    let outlook = outlook.map(|outlook| outlook.sentence(engine.settings()));
+    let most = engine.settings().most_evaluations();
     let trust = Trust::recorded(ledger);
     let (state, writer) = state(&engine, &args.store);
     if args.json {
         print_json(&Shown {
             state,
             tally,
-            max_evaluations: engine.settings().max_evaluations,
-            log_z,
-            log_z_sd,
+            max_evaluations: most,
+            log_z: last.as_ref().map(|l| l.0),
+            log_z_sd: last.as_ref().map(|l| l.1),
+            repeats,
+            outlook,
+            evaluations_needed,
             trust,
             seed: engine.seed(),
             writer: writer.map(|h| json!({"pid": h.pid, "host": h.host})),
@@ -56,7 +69,7 @@ pub fn status(args: &StoreArgs) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let kinds = tally.kinds();
-    let counts = format!("{} of {}, {} pending", tally.evaluations, engine.settings().max_evaluations, tally.pending);
+    let counts = format!("{} of {}, {} pending", tally.evaluations, most, tally.pending);
     let mut rows = vec![
         ("state", writer.map_or(state.to_owned(), |h| format!("{state}: process {} on {}", h.pid, h.host))),
         ("evaluations", counts),
@@ -64,13 +77,12 @@ pub fn status(args: &StoreArgs) -> Result<Exit> {
         ("failed", if kinds.is_empty() { "none".into() } else { kinds }),
         ("parameters", ledger.header().names().join(", ")),
     ];
-    if let (Some(log_z), Some(sd)) = (log_z, log_z_sd) {
-        rows.insert(2, ("log Z", format!("{} when the last batch was chosen", plus_minus(log_z, sd))));
-    }
-    if let Some(trust) = &trust {
-        let after_log_z = rows.iter().position(|(label, _)| *label == "log Z").map_or(rows.len(), |i| i + 1);
-        rows.insert(after_log_z, ("verdict", trust.line_at(ledger)));
-    }
+    let mut found: Vec<(&str, String)> = Vec::new();
+    found.extend(last.map(|(log_z, sd, of)| ("log Z", format!("{} {of}", plus_minus(log_z, sd)))));
+    found.extend(repeats.iter().map(|repeat| ("repeat", repeat.line(repeats.len()))));
+    found.extend(trust.map(|trust| ("verdict", trust.line_at(ledger))));
+    found.extend(outlook.map(|outlook| ("outlook", outlook)));
+    rows.splice(2..2, found);
     if tally.imported > 0 {
         rows.push(("imported", tally.imported.to_string()));
     }

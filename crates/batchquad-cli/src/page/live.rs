@@ -7,14 +7,17 @@ use batchquad::{
     Engine,
     evaluate::clean,
     journal::Replay,
-    run::report::{Tally, Trust, known_log_z},
+    run::{
+        Outlook,
+        report::{Repeat, Tally, Trust, known_log_z},
+    },
     types::Outcome,
 };
 use serde::Serialize;
 
 use super::{
     Drawn,
-    convergence::{self, steps},
+    convergence::{self, pooled, steps},
     diagnostics::level,
     posterior::{self, Section},
     render, render_live, timeline,
@@ -51,10 +54,15 @@ pub struct Live {
 pub fn live(engine: &Engine, replay: &Replay, store: &Path, state: &str, seen: &str) -> Result<Live> {
     let ledger = engine.ledger();
     let tally = Tally::of(ledger);
-    let steps = steps(engine);
+    let runs = steps(engine);
     let trust = Trust::recorded(ledger);
+    let log_z = pooled(engine).or_else(|| runs.last()?.last().map(|step| (step.log_z, step.log_z_sd)));
+    let outlook = Outlook::new(engine.repeat(engine.newest_repeat()).history(), engine.settings());
+    let outlook = outlook.map(|outlook| ("outlook", outlook.sentence(engine.settings())));
+    let repeats = Repeat::all(engine, false);
+    let repeats = repeats.iter().map(|repeat| ("repeat", repeat.line(repeats.len())));
     let last = replay.records.last().map_or(replay.created, |record| record.at);
-    let most = engine.settings().max_evaluations;
+    let most = engine.settings().most_evaluations();
     let failed = ledger.entries().filter_map(|entry| match entry.answer.as_ref().map(|told| &told.outcome) {
         Some(Outcome::Failed { kind, message }) => {
             Some(format!("evaluation {} failed ({kind}): {}", entry.job.id, clean(message)))
@@ -71,21 +79,30 @@ pub fn live(engine: &Engine, replay: &Replay, store: &Path, state: &str, seen: &
         title: store.file_stem().map_or_else(|| "store".into(), |name| clean(&name.to_string_lossy())),
         state: state.to_owned(),
         seen: seen.to_owned(),
-        log_z: steps.last().map(|step| plus_minus(step.log_z, step.log_z_sd)),
+        log_z: log_z.map(|(log_z, sd)| plus_minus(log_z, sd)),
         level: trust.as_ref().map_or("none", |trust| match trust.newer(ledger) {
             0 => level(trust.verdict),
             _ => "old",
         }),
         verdict: trust.map(|trust| clean(&trust.line_at(ledger))),
-        facts: vec![
-            ("evaluations", format!("{} of {most}, {} running or waiting", tally.done(), tally.pending)),
-            ("failed", if tally.failures > 0 { tally.kinds() } else { "none".into() }),
-            ("batches", count(tally.batches, "batch", "batches")),
-            ("last record", date(last)),
-        ],
+        facts: repeats
+            .chain(outlook)
+            .chain([
+                ("evaluations", format!("{} of {most}, {} running or waiting", tally.done(), tally.pending)),
+                ("failed", if tally.failures > 0 { tally.kinds() } else { "none".into() }),
+                ("batches", count(tally.batches, "batch", "batches")),
+                ("last record", date(last)),
+            ])
+            .collect(),
         done: tally.done(),
         most,
-        convergence: convergence::figure(&steps, known_log_z(ledger), engine.settings().target_sd, tally.failures > 0),
+        convergence: convergence::figure(
+            &runs,
+            pooled(engine),
+            known_log_z(ledger),
+            engine.settings().target_sd,
+            tally.failures > 0,
+        ),
         posterior: engine.current().ok().and_then(|_| posterior::section(engine).ok()),
         timeline: timeline::figure(replay),
         failed,

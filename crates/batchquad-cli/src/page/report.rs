@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::{
     Drawn,
-    convergence::{self, steps},
+    convergence::{self, pooled, steps},
     diagnostics::{self, Diagnostics},
     failures::{Failures, failures},
     posterior::{self, Section},
@@ -75,6 +75,7 @@ pub fn report(engine: &Engine, replay: &Replay, store: &Path, known: Option<f64>
         log_z,
         convergence: convergence::figure(
             &steps(engine),
+            pooled(engine),
             report.known_log_z,
             engine.settings().target_sd,
             report.tally.failures > 0,
@@ -127,7 +128,9 @@ fn facts(report: &Report, replay: &Replay) -> Vec<(&'static str, String)> {
             facts.push(("known answer", format!("{}, {:.1} sd {side}", compact(known, 10), away.abs())));
         }
     }
+    facts.extend(report.repeats.iter().map(|repeat| ("repeat", repeat.line(report.repeats.len()))));
     facts.push(("status", clean(&format!("{}: {}", report.status, report.reason))));
+    facts.extend(report.outlook.clone().map(|outlook| ("outlook", outlook)));
     let mut evaluations =
         format!("{} in {}", report.tally.evaluations, count(report.tally.batches, "batch", "batches"));
     for (n, word) in

@@ -16,6 +16,7 @@ mod mistakes;
 mod noise;
 mod numbers;
 mod places;
+mod repeats;
 mod reports;
 mod signals;
 mod stopping;

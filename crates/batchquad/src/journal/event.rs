@@ -63,6 +63,9 @@ pub struct Asked {
     /// Whatever else the chooser wants to remember of the batch.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub info: Value,
+    /// Which of several independent runs they are for, counted from zero.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub repeat: usize,
 }
 
 /// The answer to a job.
@@ -225,6 +228,11 @@ fn finite_point(index: usize, theta: &[f64]) -> Result<()> {
 
 fn first() -> u32 {
     1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
+fn is_zero(n: &usize) -> bool {
+    *n == 0
 }
 
 /// `{"log_likelihood": …}` or `{"failed": {"kind": …, "message": …}}`.

@@ -59,6 +59,11 @@ impl Header {
         self.seed
     }
 
+    /// The header of a run of the same problem with another seed.
+    pub(crate) fn with_seed(&self, seed: u64) -> Self {
+        Self { seed, ..self.clone() }
+    }
+
     /// The problem's description, as its writer put it.
     #[must_use]
     pub fn problem(&self) -> &Value {

@@ -41,6 +41,8 @@ pub struct Failure {
 pub struct Entry {
     /// The job.
     pub job: Job,
+    /// Which of several independent runs it is for, counted from zero.
+    pub repeat: usize,
     /// The answer that counts; `None` while the job is pending.
     pub answer: Option<Told>,
     /// Attempts that failed, apart from the answer, in order of arrival.
@@ -58,9 +60,9 @@ pub struct Entry {
 }
 
 impl Entry {
-    fn new(job: Job) -> Self {
+    fn new(job: Job, repeat: usize) -> Self {
         let (failures, replicates, conflicts, replaced) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { job, answer: None, failures, replicates, conflicts, replaced, attempts: 0, expired: 0 }
+        Self { job, repeat, answer: None, failures, replicates, conflicts, replaced, attempts: 0, expired: 0 }
     }
 
     /// Whether it has no answer yet.
@@ -298,7 +300,8 @@ impl Ledger {
             }
             Event::Replaced(told) => self.entry_mut(told.id)?.replace(told),
             Event::Asked(asked) => {
-                self.entries.extend(asked.jobs.iter().map(|job| (job.id, Entry::new(job.clone()))));
+                let entry = |job: &Job| (job.id, Entry::new(job.clone(), asked.repeat));
+                self.entries.extend(asked.jobs.iter().map(entry));
                 self.batches.push(asked.clone());
             }
             Event::Retried(Retried { id, attempt, failure, message }) => {
@@ -322,6 +325,21 @@ impl Ledger {
             Event::Remark { topic, value } => self.remarks.push((*topic, value.clone())),
         }
         Ok(())
+    }
+
+    /// The state of one of several independent runs, as if it were alone: its own jobs, under its own seed, and what is common to all.
+    pub(crate) fn of_repeat(&self, repeat: usize, seed: u64) -> Self {
+        let own = self.entries.iter().filter(|(_, entry)| entry.repeat == repeat);
+        Self {
+            header: self.header.with_seed(seed),
+            settings: self.settings.clone(),
+            entries: own.map(|(id, entry)| (*id, entry.clone())).collect(),
+            batches: self.batches.iter().filter(|asked| asked.repeat == repeat).cloned().collect(),
+            imported: self.imported.clone(),
+            imported_bits: self.imported_bits.clone(),
+            notes: Vec::new(),
+            remarks: Vec::new(),
+        }
     }
 
     /// What the run is about.
@@ -407,6 +425,12 @@ impl Ledger {
     /// Whether the settings say that every value is noisy.
     fn is_noisy(&self) -> bool {
         self.settings.get("noise_sd").is_some_and(|sd| !sd.is_null())
+    }
+
+    /// Whether there are several independent runs.
+    #[must_use]
+    pub fn has_repeats(&self) -> bool {
+        self.settings.get("repeats").and_then(Value::as_u64).is_some_and(|n| n > 1)
     }
 
     /// Whether any value that counts came with a standard deviation.

@@ -18,7 +18,7 @@
 //! let header = Header::new(vec!["x".into()], 1, serde_json::json!({"prior": "…"}), serde_json::Map::new())?;
 //! let mut store = Store::create(&dir, &header)?;
 //! let job = Job { id: JobId(0), theta: vec![0.5], seed: 7 };
-//! store.append(&Event::Asked(Asked { jobs: vec![job], seconds: 0.0, info: Default::default() }))?;
+//! store.append(&Event::Asked(Asked { jobs: vec![job], seconds: 0.0, info: Default::default(), repeat: 0 }))?;
 //! drop(store); // the run is killed …
 //!
 //! let (mut store, replay) = Store::open(&dir)?; // … and resumed

@@ -16,6 +16,6 @@ pub(crate) mod triangular;
 pub use self::{
     jets::{Jets, Order},
     linalg::{Factor, Jitter, Matrix, transpose_mul},
-    rng::{Purpose, Stream, job_seed},
+    rng::{Purpose, Stream, job_seed, repeat_seed},
     sobol::SobolSequence,
 };

@@ -36,6 +36,25 @@ pub fn log_cdf(u: f64) -> f64 {
     }
 }
 
+/// The probability that the sum of `dof` squares of standard normals exceeds `x`; one for no squares.
+///
+/// By `Q_{k+2} = Q_k + (x/2)^{k/2} e^{−x/2}/Γ(k/2 + 1)` from `Q₁ = 2Φ(−√x)` or `Q₂ = e^{−x/2}`.
+#[must_use]
+pub fn chi_square_tail(x: f64, dof: usize) -> f64 {
+    if dof == 0 || x <= 0.0 {
+        return 1.0;
+    }
+    let half = 0.5 * x;
+    let odd = dof % 2 == 1;
+    let mut tail = if odd { 2.0 * cdf(-x.sqrt()) } else { (-half).exp() };
+    let mut k = if odd { 1.0 } else { 2.0 };
+    while k < dof as f64 {
+        tail += (0.5 * k * half.ln() - half - libm::lgamma(0.5 * k + 1.0)).exp();
+        k += 2.0;
+    }
+    tail.min(1.0)
+}
+
 /// The `u` with `log Φ(u) = log_p`: the quantile function of a probability given by its logarithm.
 ///
 /// Relatively accurate for `log_p ≤ log ½`. Above, the answer is as good as `1 − p` can be known from `log_p`: who has

@@ -37,6 +37,8 @@ pub enum Purpose {
     Support = 8,
     /// Shifts of the nets that integrate a surrogate.
     Integral = 9,
+    /// Seeds of independent runs; the counter is the run.
+    Repeat = 10,
 }
 
 /// The random numbers at one address.
@@ -125,6 +127,15 @@ impl Stream {
 #[must_use]
 pub fn job_seed(seed: u64, id: JobId) -> u64 {
     Stream::new(seed, Purpose::Job, id.0).bits() >> 32
+}
+
+/// The seed of the independent run number `repeat` of several: that of all for the first. It has 53 bits, which every file format can hold.
+#[must_use]
+pub fn repeat_seed(seed: u64, repeat: usize) -> u64 {
+    match repeat {
+        0 => seed,
+        k => Stream::new(seed, Purpose::Repeat, k as u64).bits() >> 11,
+    }
 }
 
 /// The middle of the dyadic interval of length 2⁻⁵² that the leading 52 bits name: exact, and strictly inside `(0, 1)`.

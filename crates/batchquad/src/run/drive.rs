@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
+    ops::ControlFlow,
     time::{Duration, Instant},
 };
 
@@ -118,7 +119,7 @@ impl<'a> Run<'a> {
         if self.ending.is_none() && self.suspects.is_empty() && !self.alone {
             let (workers, in_flight) = (self.evaluator.workers(), self.evaluator.in_flight());
             match next_step(self.engine, workers, in_flight, self.started.elapsed().as_secs_f64()) {
-                Step::Ask(n) => return self.ask(n),
+                Step::Ask { repeat, n } => return self.ask(repeat, n),
                 Step::Stop(stop) => self.ending = Some(stop),
                 Step::Wait => {}
             }
@@ -165,9 +166,9 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn ask(&mut self, n: usize) -> Result<Progress> {
+    fn ask(&mut self, repeat: usize, n: usize) -> Result<Progress> {
         let begin = Instant::now();
-        let mut asked = self.engine.ask(n)?;
+        let mut asked = self.engine.ask_for(repeat, n)?;
         asked.seconds = begin.elapsed().as_secs_f64();
         let (jobs, seconds) = (asked.jobs.clone(), asked.seconds);
         self.engine.keep(self.record, &Event::Asked(asked))?;
@@ -199,8 +200,13 @@ impl<'a> Run<'a> {
 /// What a run does next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Choose a batch of this many points.
-    Ask(usize),
+    /// Choose a batch.
+    Ask {
+        /// For which of the independent runs, counted from zero.
+        repeat: usize,
+        /// How many points.
+        n: usize,
+    },
     /// Wait for evaluations.
     Wait,
     /// Ask no more.
@@ -210,19 +216,25 @@ pub enum Step {
 /// What a run does next with `in_flight` evaluations queued or running on so many workers, `seconds` after it began.
 #[must_use]
 pub fn next_step(engine: &Engine, workers: usize, in_flight: usize, seconds: f64) -> Step {
-    let free = match engine.settings().schedule {
-        Schedule::Batch if in_flight == 0 => engine.next_batch(),
-        Schedule::Batch => 0,
-        Schedule::Async => workers.saturating_sub(in_flight),
+    let schedule = engine.settings().schedule;
+    let waits = match schedule {
+        Schedule::Batch => in_flight > 0,
+        Schedule::Async => in_flight >= workers,
     };
-    if free == 0 {
+    if waits {
         return Step::Wait;
     }
-    if let Some(stop) = stop::check(engine, &rounds(engine), seconds) {
-        return Step::Stop(stop);
+    match stop::next_repeat(engine, seconds) {
+        ControlFlow::Break(stop) => Step::Stop(stop),
+        ControlFlow::Continue(repeat) => {
+            let run = engine.repeat(repeat);
+            let free = match schedule {
+                Schedule::Batch => run.next_batch(),
+                Schedule::Async => workers - in_flight,
+            };
+            Step::Ask { repeat, n: free.min(run.left()).max(1) }
+        }
     }
-    let used = engine.ledger().entries().len() + engine.ledger().imported().len();
-    Step::Ask(free.min(engine.settings().max_evaluations.saturating_sub(used)).max(1))
 }
 
 /// No evidence, no success: whatever else ended the run.
@@ -294,7 +306,7 @@ pub fn standing(engine: &Engine) -> Option<Stop> {
     if engine.ledger().pending().next().is_some() {
         return None;
     }
-    stop::check(engine, &rounds(engine), 0.0).map(|stop| honest(engine, stop))
+    stop::next_repeat(engine, 0.0).break_value().map(|stop| honest(engine, stop))
 }
 
 /// The failure that ended a run whose failures are to end it.
@@ -337,20 +349,6 @@ impl Losses {
             hopeless.then(|| Stop::new(Status::Failed, reason()))
         })
     }
-}
-
-/// What was believed after every batch, up to now.
-#[must_use]
-pub fn rounds(engine: &Engine) -> Vec<Round> {
-    let mut rounds = engine.history().to_vec();
-    if let Ok(current) = engine.current() {
-        let batches = engine.ledger().batches().len();
-        let known = rounds.last().is_some_and(|r| r.belief.values == current.believed.values);
-        if !known {
-            rounds.push(Round { batches, belief: current.believed.clone() });
-        }
-    }
-    rounds
 }
 
 /// How to integrate in this process.

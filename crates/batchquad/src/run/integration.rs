@@ -12,7 +12,7 @@ use crate::{
     journal::Store,
     prior::{Parameters, Prior},
     run::{
-        drive::{Config, Integral, Progress, Run, rounds},
+        drive::{Config, Integral, Progress, Run},
         engine::Engine,
         record::{Memory, Record},
         report::{Tally, duration, plus_minus},
@@ -175,7 +175,7 @@ impl<'a> Integration<'a> {
             }
         })?;
         let estimate = engine.current()?.estimate;
-        Ok(Integral { estimate, rounds: rounds(&engine), stop, engine })
+        Ok(Integral { estimate, rounds: engine.rounds(), stop, engine })
     }
 }
 
@@ -184,7 +184,7 @@ fn glance(engine: &Engine, in_flight: usize, seconds: f64) -> Glance {
     let belief = engine.history().last().map(|round| &round.belief);
     Glance {
         evaluations: tally.done(),
-        max_evaluations: engine.settings().max_evaluations,
+        max_evaluations: engine.settings().most_evaluations(),
         failures: tally.failures,
         in_flight,
         log_z: belief.and_then(|belief| belief.log_z.zip(belief.log_z_sd)),

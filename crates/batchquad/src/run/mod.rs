@@ -4,6 +4,7 @@ pub(crate) mod diagnostics;
 pub(crate) mod drive;
 pub(crate) mod engine;
 pub(crate) mod integration;
+pub(crate) mod outlook;
 pub(crate) mod record;
 pub mod report;
 pub(crate) mod session;
@@ -12,9 +13,10 @@ pub(crate) mod stop;
 
 pub use self::{
     diagnostics::{Diagnosis, Finding, Forecast, Level, diagnose},
-    drive::{Config, Integral, Losses, Progress, Run, Step, aborted, honest, next_step, rounds, standing},
-    engine::{Believed, Current, Engine, MOST_NODES, Repairs, Round},
+    drive::{Config, Integral, Losses, Progress, Run, Step, aborted, honest, next_step, no_evidence, standing},
+    engine::{Agreement, Believed, Current, Engine, MOST_ASKED, MOST_NODES, Repairs, Round},
     integration::{Glance, Integration, integrate, integrate_noisy},
+    outlook::Outlook,
     record::{Memory, Record, Transcript},
     report::Report,
     session::{Plan, Session, peek, peek_before_damage},

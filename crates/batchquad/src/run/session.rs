@@ -1,6 +1,6 @@
 //! A run and where it is kept, together: what every shell around the library does with stores.
 
-use std::{path::Path, time::Instant};
+use std::{ops::ControlFlow, path::Path, time::Instant};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -10,7 +10,7 @@ use crate::{
     journal::{Applied, Event, Header, Ledger, Lines, Replay, Store, Topic},
     prior::{Parameters, Prior},
     run::{
-        drive::{Losses, rounds},
+        drive::Losses,
         engine::{Believed, Engine, MOST_ASKED},
         record::{Record, Transcript},
         settings::Settings,
@@ -72,7 +72,7 @@ impl Session {
         let ledger = replay.ledger()?;
         ledger.header().require_same(&plan.header(Some(ledger.header()))?)?;
         let engine = reminded(plan.prior.clone(), ledger)?;
-        require_same_start(&plan.settings, engine.settings())?;
+        require_compatible(&plan.settings, engine.settings())?;
         let mut session = Self::transcribed(lines, engine);
         session.change(&plan.settings)?;
         Ok((session, replay))
@@ -114,7 +114,7 @@ impl Session {
         let ledger = replay.ledger()?;
         ledger.header().require_same(&plan.header(Some(ledger.header()))?)?;
         let engine = reminded(plan.prior.clone(), ledger)?;
-        require_same_start(&plan.settings, engine.settings())?;
+        require_compatible(&plan.settings, engine.settings())?;
         let mut session = Self { record: Box::new(store), engine, losses: Losses::default(), transcript: None };
         session.change(&plan.settings)?;
         Ok((session, replay))
@@ -166,25 +166,50 @@ impl Session {
         Ok(())
     }
 
+    /// What is believed now and is not in the record yet: of each of several independent runs, and last of all values together. Cost: that of
+    /// [`Engine::current`].
+    ///
+    /// # Errors
+    /// As [`Engine::current`].
+    pub fn new_beliefs(&self) -> Result<Vec<Value>> {
+        let ledger = self.engine.ledger();
+        let written = |belief: &Believed| {
+            serde_json::to_value(belief)
+                .map_err(|e| Error::invalid("belief", e.to_string(), "numbers that JSON can hold"))
+        };
+        let whole = written(&self.engine.current()?.believed)?;
+        let mut beliefs = Vec::new();
+        for run in self.engine.repeats().iter().filter_map(Engine::known) {
+            let belief = written(&run.believed)?;
+            if belief != whole && ledger.remarks(Topic::Belief).all(|known| *known != belief) {
+                beliefs.push(belief);
+            }
+        }
+        if !beliefs.is_empty() || ledger.remark(Topic::Belief) != Some(&whole) {
+            beliefs.push(whole);
+        }
+        Ok(beliefs)
+    }
+
     /// Leaves what is believed now for those who read the store: so that they need not work it out again.
     ///
     /// # Errors
     /// As [`Engine::current`] and [`Session::remark`].
     pub fn remember_belief(&mut self) -> Result<()> {
-        let believed = self.engine.current()?.believed.clone();
-        self.remark(Topic::Belief, &believed)
+        for belief in self.new_beliefs()? {
+            self.remark(Topic::Belief, &belief)?;
+        }
+        Ok(())
     }
 
-    /// Chooses a batch of at most `n` points and records it, unless `given_up` says that nobody wants it any more.
+    /// Chooses a batch of at most `n` points for one of the independent runs and records it, unless `given_up` says that nobody wants it any more.
     ///
     /// # Errors
     /// As [`Engine::ask`] and [`Session::keep`].
-    pub fn ask_batch(&mut self, n: usize, given_up: impl Fn() -> bool) -> Result<Vec<Job>> {
-        let ledger = self.engine.ledger();
-        let used = ledger.entries().len() + ledger.imported().len();
-        let left = self.engine.settings().max_evaluations.saturating_sub(used).max(1);
+    pub fn ask_batch(&mut self, repeat: usize, n: usize, given_up: impl Fn() -> bool) -> Result<Vec<Job>> {
+        let left = self.engine.repeat(repeat).left().max(1);
         let begin = Instant::now();
-        let mut asked = self.engine.ask(n.min(left))?;
+        let mut asked = self.engine.ask_for(repeat, n.min(left))?;
         asked.seconds = begin.elapsed().as_secs_f64();
         if given_up() {
             return Ok(Vec::new());
@@ -206,12 +231,14 @@ impl Session {
             return Err(Error::invalid("number of points to ask", wanted, format!("at most {MOST_ASKED} at a time")));
         }
         let mut jobs = Vec::new();
-        // More than one batch when the rest of the initial design is smaller than what is wanted.
+        // More than one batch when the rest of the initial design, or of a run, is smaller than what is wanted.
         while jobs.len() < wanted && !given_up() {
-            if let Some(stop) = stop::check(&self.engine, &rounds(&self.engine), 0.0) {
-                return Ok((jobs, Some(stop)));
+            match stop::next_repeat(&self.engine, 0.0) {
+                ControlFlow::Break(stop) => return Ok((jobs, Some(stop))),
+                ControlFlow::Continue(repeat) => {
+                    jobs.extend(self.ask_batch(repeat, wanted - jobs.len(), &given_up)?);
+                }
             }
-            jobs.extend(self.ask_batch(wanted - jobs.len(), &given_up)?);
         }
         Ok((jobs, None))
     }
@@ -239,14 +266,16 @@ pub fn peek_before_damage(dir: &Path) -> Result<(Engine, Replay)> {
     Ok((engine_of(&replay)?, replay))
 }
 
-/// Points to begin with belong to a run's identity. If they are left open, those of the store hold.
-fn require_same_start(wanted: &Settings, stored: &Settings) -> Result<()> {
-    let (start, stored) = (&wanted.start, &stored.start);
-    if start.is_empty() || start == stored {
-        return Ok(());
+/// Points to begin with belong to a run's identity, and independent runs may become more but not fewer. What is left open is as in the store.
+fn require_compatible(wanted: &Settings, stored: &Settings) -> Result<()> {
+    let mut differences = Vec::new();
+    if !wanted.start.is_empty() && wanted.start != stored.start {
+        differences.push(format!("start is {}, the store has {}", json!(wanted.start), json!(stored.start)));
     }
-    let differences = vec![format!("start is {}, the store has {}", json!(start), json!(stored))];
-    Err(Error::StoreDiffers { differences })
+    if let Some(repeats) = wanted.repeats.filter(|n| *n < stored.repeats()) {
+        differences.push(format!("repeats is {repeats}, the store has {}", stored.repeats()));
+    }
+    if differences.is_empty() { Ok(()) } else { Err(Error::StoreDiffers { differences }) }
 }
 
 fn engine_of(replay: &Replay) -> Result<Engine> {
@@ -256,9 +285,12 @@ fn engine_of(replay: &Replay) -> Result<Engine> {
 
 /// The run that a ledger adds up to, reminded of the belief it ended with.
 fn reminded(prior: Prior, ledger: Ledger) -> Result<Engine> {
-    let belief = ledger.remark(Topic::Belief).and_then(|value| Believed::deserialize(value).ok());
+    // Of several independent runs each has left one, and all together another.
+    let beliefs: Vec<Believed> =
+        ledger.remarks(Topic::Belief).filter_map(|value| Believed::deserialize(value).ok()).collect();
     let mut engine = Engine::from_ledger(prior, ledger)?;
-    if let Some(belief) = belief {
+    let earlier = if engine.repeats().is_empty() { beliefs.len().saturating_sub(1) } else { 0 };
+    for belief in beliefs.into_iter().skip(earlier) {
         engine.remind(belief);
     }
     Ok(engine)

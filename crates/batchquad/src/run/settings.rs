@@ -1,9 +1,10 @@
 //! What a run may be told: every choice with its default.
 
+mod start;
+
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     belief::{gp::FitOptions, kernel::SquaredExponential, warp::Model},
@@ -13,7 +14,6 @@ use crate::{
         select::{BatchRule, Constants, Lie, Penalisation, Rule, Search},
     },
     error::{Error, Result, require_finite, require_positive},
-    prior::Prior,
 };
 
 /// A point to begin with: the value of every parameter, by name.
@@ -147,6 +147,13 @@ pub struct Settings {
     pub target_sd: Option<f64>,
     /// Stop when `log Z` has moved by less than a tenth of this in each of five batches although the target is not met.
     pub stall: Option<f64>,
+    /// … or when another batch is forecast to reduce the standard deviation of `log Z` by less than this share of it (after two batches in a row).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_gain: Option<f64>,
+    /// How many independent runs there are, each with the limits above: other seeds, the same store, and all values together at the end. One by
+    /// default, and as many as before where a store is resumed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<usize>,
     /// The belief about the integrand.
     pub surrogate: SurrogateChoice,
     /// The standard deviation of the noise of every log-likelihood, where it is known; otherwise the belief about the
@@ -179,7 +186,7 @@ pub struct Settings {
     pub initial_size: Option<usize>,
     /// Points that are evaluated first, before the initial design: guesses at where the posterior is. A wrong one costs
     /// its evaluation and may slow the search at first. They are fixed when a run begins.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_several")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "start::one_or_several")]
     pub start: Vec<Start>,
     /// When workers are given new points.
     pub schedule: Schedule,
@@ -197,6 +204,8 @@ impl Default for Settings {
             max_seconds: None,
             target_sd: None,
             stall: None,
+            stop_gain: None,
+            repeats: None,
             surrogate: SurrogateChoice::default(),
             noise_sd: None,
             reference: Reference::default(),
@@ -219,6 +228,8 @@ impl Default for Settings {
 
 /// More points than anybody evaluates together; beyond it a typing error is the likely cause.
 const MOST_TOGETHER: usize = 10_000;
+/// More independent runs than anybody makes.
+const MOST_REPEATS: usize = 100;
 /// More starts than any acquisition has summits: what they need is worked out at once, so they must fit into memory.
 const MOST_STARTS: usize = 1_000;
 
@@ -252,6 +263,7 @@ impl Settings {
         };
         at_most("batch", self.batch, MOST_TOGETHER)?;
         at_most("initial_size", self.initial_size.unwrap_or(0), MOST_TOGETHER)?;
+        at_most("repeats", self.repeats.unwrap_or(1), MOST_REPEATS)?;
         at_most("starts_per_dim", self.starts_per_dim, MOST_STARTS)?;
         at_most("number of points in start", self.start.len(), MOST_TOGETHER)?;
         for (i, start) in self.start.iter().enumerate() {
@@ -263,6 +275,7 @@ impl Settings {
         at_least_one("max_evaluations", self.max_evaluations)?;
         at_least_one("starts_per_dim", self.starts_per_dim)?;
         self.max_batches.map_or(Ok(()), |n| at_least_one("max_batches", n))?;
+        self.repeats.map_or(Ok(()), |n| at_least_one("repeats", n))?;
         self.initial_size.map_or(Ok(()), |n| at_least_one("initial_size", n))?;
         let positive = [
             ("max_seconds", self.max_seconds),
@@ -274,6 +287,9 @@ impl Settings {
             if let Some(value) = value {
                 require_positive(name, value)?;
             }
+        }
+        if let Some(share) = self.stop_gain.filter(|share| !(*share > 0.0 && *share < 1.0)) {
+            return Err(Error::invalid("stop_gain", share, "a share between 0 and 1"));
         }
         require_positive("batch_growth", self.batch_growth)?;
         if !(self.refit_growth.is_finite() && self.refit_growth >= 1.0) {
@@ -335,48 +351,23 @@ impl Settings {
         }
     }
 
+    /// How many independent runs there are.
+    #[must_use]
+    pub fn repeats(&self) -> usize {
+        self.repeats.unwrap_or(1)
+    }
+
+    /// How many evaluations all independent runs may ask together.
+    #[must_use]
+    pub fn most_evaluations(&self) -> usize {
+        self.max_evaluations.saturating_mul(self.repeats())
+    }
+
     /// How many points the initial design has in `dim` dimensions.
     #[must_use]
     pub fn design_size(&self, dim: usize) -> usize {
         let by_default = if self.model(dim).is_some() { initial_size(dim) } else { log_initial_size(dim) };
         self.initial_size.unwrap_or(by_default)
-    }
-
-    /// The points of [`Settings::start`] in the order of the prior's parameters, each with its latent coordinates.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] for a name that is not a parameter's or a parameter without a value,
-    /// [`Error::OutsideSupport`] for a point outside the prior's support; as [`Prior::to_latent`].
-    pub fn start_points(&self, prior: &Prior) -> Result<Vec<(Vec<f64>, Vec<f64>)>> {
-        let names = prior.names();
-        let point = |(i, start): (usize, &Start)| {
-            let at = self.start_name(i);
-            if let Some(name) = start.keys().find(|name| !names.contains(name)) {
-                let expected = format!("values of {} and no others ({name} is not a parameter)", names.join(", "));
-                return Err(Error::invalid(&at, start, expected));
-            }
-            let value = |name: &String| {
-                let missing = || Error::invalid(&at, start, format!("a value for every parameter ({name} has none)"));
-                start.get(name).copied().ok_or_else(missing)
-            };
-            let theta = names.iter().map(value).collect::<Result<Vec<f64>>>()?;
-            let latent = prior.to_latent(&theta).map_err(|e| match e {
-                Error::OutsideSupport { what, value, support } => {
-                    Error::OutsideSupport { what: format!("{at}, {what}"), value, support }
-                }
-                Error::Invalid { what, value, expected } => {
-                    Error::Invalid { what: format!("{at}, {what}"), value, expected }
-                }
-                other => other,
-            })?;
-            Ok((theta, latent))
-        };
-        self.start.iter().enumerate().map(point).collect()
-    }
-
-    /// How messages name one of the points to begin with.
-    fn start_name(&self, i: usize) -> String {
-        if self.start.len() == 1 { "start".into() } else { format!("start[{i}]") }
     }
 
     pub(crate) fn fit_options(&self) -> FitOptions {
@@ -391,42 +382,5 @@ impl Settings {
     /// The batch rule with its constants.
     pub(crate) fn rule(&self) -> Box<dyn Rule> {
         self.batch_rule.with(Constants { penalisation: self.penalisation, lie: self.lie })
-    }
-}
-
-/// One point, several, or none.
-fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Vec<Start>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Cell {
-        Number(f64),
-        Other(Value),
-    }
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Given {
-        One(BTreeMap<String, Cell>),
-        Several(Vec<BTreeMap<String, Cell>>),
-        None(()),
-        Other(Value),
-    }
-    let refuse = |what: String, value: &Value, expected: &str| {
-        D::Error::custom(format!("{what} is {value}, expected {expected}"))
-    };
-    let point = |(i, cells): (Option<usize>, BTreeMap<String, Cell>)| {
-        let at = i.map_or_else(|| "start".into(), |i| format!("start[{i}]"));
-        let number = |(name, cell): (String, Cell)| match cell {
-            Cell::Number(value) => Ok((name, value)),
-            Cell::Other(value) => Err(refuse(format!("{at}.{name}"), &value, "a number")),
-        };
-        cells.into_iter().map(number).collect()
-    };
-    match Given::deserialize(deserializer)? {
-        Given::One(cells) => Ok(vec![point((None, cells))?]),
-        Given::Several(list) => list.into_iter().enumerate().map(|(i, cells)| point((Some(i), cells))).collect(),
-        Given::None(()) => Ok(Vec::new()),
-        Given::Other(value) => {
-            Err(refuse("start".into(), &value, "a table with the value of every parameter, or a list of such tables"))
-        }
     }
 }

@@ -1,10 +1,13 @@
 //! When a run is over, and why.
 
+use std::ops::ControlFlow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::run::{
     diagnostics::{Level, diagnose},
     engine::{Engine, Round},
+    outlook::gain,
 };
 
 /// How a run ended.
@@ -16,7 +19,7 @@ pub enum Status {
     Converged,
     /// A limit was reached: of evaluations, batches or seconds.
     Budget,
-    /// `log Z` no longer moves although the target is not met.
+    /// Going on is not worth it: `log Z` no longer moves although the target is not met, or another batch would gain too little.
     Stalled,
     /// It was interrupted and can be resumed.
     Interrupted,
@@ -65,17 +68,67 @@ pub fn target_met(target: f64, sds: impl DoubleEndedIterator<Item = Option<f64>>
     last.len() == HOLD && last.iter().all(|sd| sd.is_some_and(|sd| sd <= target))
 }
 
-/// Whether the run should ask no more, given the seconds that it has taken so far.
+/// What another batch would gain, where that is less than `share`, and was after the batch before.
+fn small_gain(rounds: &[Round], batch: usize, share: f64) -> Option<f64> {
+    let gains = (0..HOLD).map(|ago| gain(&rounds[..rounds.len().saturating_sub(ago)], batch).filter(|g| *g < share));
+    gains.collect::<Option<Vec<f64>>>()?.first().copied()
+}
+
+/// For which of the independent runs the next batch is, counted from zero, or why there is none, given the seconds that all have taken so far.
+///
+/// One run after the other: first the one that was last asked for, then those before and after it that have more to do.
+#[must_use]
+pub fn next_repeat(engine: &Engine, seconds: f64) -> ControlFlow<Stop, usize> {
+    let newest = engine.newest_repeat();
+    let runs = engine.repeats().len().max(1);
+    let mut over = Vec::new();
+    for k in std::iter::once(newest).chain((0..runs).filter(|k| *k != newest)) {
+        match check(engine.repeat(k), seconds) {
+            None => return ControlFlow::Continue(k),
+            Some(stop) => over.push((k, stop)),
+        }
+    }
+    over.sort_by_key(|(k, _)| *k);
+    ControlFlow::Break(together(engine, over))
+}
+
+/// How several runs ended, in one. They have converged if each of them has, and if what they say together is to be trusted.
+fn together(engine: &Engine, mut over: Vec<(usize, Stop)>) -> Stop {
+    let runs = over.len();
+    if runs == 1
+        && let Some((_, stop)) = over.pop()
+    {
+        return stop;
+    }
+    let status = [Status::Budget, Status::Stalled].into_iter().find(|s| over.iter().any(|(_, stop)| stop.status == *s));
+    let reason = match over.split_first() {
+        Some(((_, first), rest)) if rest.iter().all(|(_, stop)| stop.reason == first.reason) => {
+            format!("{} in each of {runs} repeats", first.reason)
+        }
+        _ => over.iter().map(|(k, s)| format!("repeat {}: {}", k + 1, s.reason)).collect::<Vec<_>>().join("; "),
+    };
+    match status {
+        Some(status) => Stop::new(status, reason),
+        None if trusted(engine) => Stop::new(Status::Converged, reason),
+        None => Stop::new(Status::Budget, format!("{reason}, but what they say together is not to be trusted")),
+    }
+}
+
+fn trusted(engine: &Engine) -> bool {
+    diagnose(engine).is_ok_and(|diagnosis| diagnosis.verdict < Level::DoNotTrust)
+}
+
+/// Whether one run should ask no more, given the seconds that it has taken so far.
 ///
 /// A met target comes before a spent budget: a run that does both has converged. A number that is not to be trusted has not met its target.
-#[must_use]
-pub fn check(engine: &Engine, rounds: &[Round], seconds: f64) -> Option<Stop> {
+fn check(engine: &Engine, seconds: f64) -> Option<Stop> {
+    let rounds = engine.rounds();
     let settings = engine.settings();
     let asked = engine.ledger().entries().len() + engine.ledger().imported().len();
     let target = settings.target_sd;
     if let Some(target) = target
         && target_met(target, rounds.iter().map(|r| r.belief.log_z_sd))
-        && diagnose(engine).is_ok_and(|diagnosis| diagnosis.verdict < Level::DoNotTrust)
+        && trusted(engine)
     {
         return Some(Stop::new(Status::Converged, format!("log_z_sd is at most target_sd = {target}")));
     }
@@ -91,6 +144,16 @@ pub fn check(engine: &Engine, rounds: &[Round], seconds: f64) -> Option<Stop> {
         && seconds >= most
     {
         return Some(Stop::new(Status::Budget, format!("max_seconds = {most} have passed")));
+    }
+    if let Some(share) = settings.stop_gain
+        && let Some(gain) = small_gain(&rounds, engine.next_batch(), share)
+        && trusted(engine)
+    {
+        let reason = format!(
+            "another batch would reduce log_z_sd by {:.1} %, less than stop_gain = {share}",
+            100.0 * gain.max(0.0)
+        );
+        return Some(Stop::new(Status::Stalled, reason));
     }
     if let Some(stall) = settings.stall
         && rounds.len() > STILL

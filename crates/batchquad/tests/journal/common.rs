@@ -19,7 +19,7 @@ pub fn job(id: u64, theta: [f64; 2]) -> Job {
 }
 
 pub fn asked(jobs: Vec<Job>) -> Event {
-    Event::Asked(Asked { jobs, seconds: 0.25, info: json!({"rule": "local-penalisation"}) })
+    Event::Asked(Asked { jobs, seconds: 0.25, info: json!({"rule": "local-penalisation"}), repeat: 0 })
 }
 
 pub fn value(id: u64, value: f64) -> Event {

@@ -8,7 +8,7 @@ use crate::{
     infer::posterior::Draws,
     points::Points,
     run::{
-        engine::{Current, Engine, MOST_NODES},
+        engine::{Agreement, Current, Engine, MOST_NODES},
         settings::MOST_FOR_LOG,
     },
 };
@@ -22,12 +22,18 @@ const FEW: usize = 256;
 /// What moves `log Z` by less is of no interest, however small its error bar.
 const NATS: f64 = 1e-3;
 
+/// Independent runs that are so far apart with a smaller probability are worth a look.
+const DOUBT: f64 = 0.01;
+
 /// Everything, in a fixed order.
 pub(super) fn all(engine: &Engine, current: &Current, forecasts: &[Forecast]) -> Result<Vec<Finding>> {
     let mut found = vec![error_bar(current)];
     found.extend(current.surrogate.log().map(arrived));
     found.extend(current.surrogate.log().and_then(determined));
-    found.extend(settled(engine, current));
+    match &current.agreement {
+        Some(agreement) => found.push(agreed(agreement)),
+        None => found.extend(settled(engine, current)),
+    }
     found.push(leave_one_out(&current.residuals));
     if current.estimate.log_z.is_finite() {
         found.push(influence(current));
@@ -171,6 +177,39 @@ fn explored(belief: &LogBelief) -> Finding {
         }
     };
     finding("explored", value, level, sentence)
+}
+
+/// Whether independent runs agree, and all values together with them.
+fn agreed(agreement: &Agreement) -> Finding {
+    let Agreement { begun, compared, chi_square, p_value, scatter, .. } = *agreement;
+    let level = match compared {
+        0 | 1 => Level::Look,
+        _ if agreement.disagrees() => Level::DoNotTrust,
+        n if n < begun || p_value < DOUBT => Level::Look,
+        _ => Level::Fine,
+    };
+    let missing = match begun - compared {
+        0 => String::new(),
+        1 => "; one more has not arrived".into(),
+        n => format!("; {n} more have not arrived"),
+    };
+    let apart = format!(
+        "{compared} independent runs scatter by {} (χ² {chi_square:.1}), log Z from all values is {:.1} standard deviations from their mean",
+        short(scatter),
+        agreement.pooled_distance
+    );
+    let sentence = match level {
+        _ if compared < 2 => {
+            format!("{compared} of {begun} independent runs have arrived, so there are none to compare")
+        }
+        Level::DoNotTrust => format!(
+            "independent runs disagree: {apart}, which has a probability of {} if the error bars are right; that of log Z includes the scatter{missing}",
+            short(p_value)
+        ),
+        _ if p_value < DOUBT => format!("independent runs are far apart: {apart} (probability {p_value:.3}){missing}"),
+        _ => format!("{apart}: they agree (probability {p_value:.2}){missing}"),
+    };
+    finding("agreement", p_value, level, sentence)
 }
 
 /// How far `log Z` has moved since the batch before, in standard deviations that were claimed then.

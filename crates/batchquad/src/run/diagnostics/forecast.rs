@@ -1,5 +1,7 @@
 //! What was predicted for each batch before it was evaluated.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::{
@@ -36,6 +38,24 @@ const MOST: f64 = 1e10;
 /// Every forecast of the run, or those of every so many batches where all would take too long; and of how many one was
 /// taken.
 pub(super) fn forecasts(engine: &Engine) -> Result<(Vec<Forecast>, usize)> {
+    if engine.repeats().is_empty() {
+        return of_run(engine);
+    }
+    // Each run forecasts by itself; its batches have other numbers among those of all.
+    let batches = engine.ledger().batches().iter().enumerate();
+    let numbers: BTreeMap<JobId, usize> =
+        batches.flat_map(|(k, asked)| asked.jobs.iter().map(move |job| (job.id, k))).collect();
+    let (mut all, mut widest) = (Vec::new(), 1);
+    for run in engine.repeats() {
+        let (found, stride) = of_run(run)?;
+        all.extend(found.into_iter().map(|f| Forecast { batch: numbers.get(&f.id).copied().unwrap_or(f.batch), ..f }));
+        widest = widest.max(stride);
+    }
+    all.sort_by_key(|f| (f.batch, f.id));
+    Ok((all, widest))
+}
+
+fn of_run(engine: &Engine) -> Result<(Vec<Forecast>, usize)> {
     let history = engine.history();
     let cost: f64 = history.iter().map(|round| (round.belief.values as f64).powi(3) / 3.0).sum();
     let stride = (cost / MOST).ceil().max(1.0) as usize;

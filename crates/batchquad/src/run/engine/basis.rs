@@ -82,6 +82,9 @@ fn is_zero(n: &usize) -> bool {
 pub struct Round {
     /// How many batches had been asked.
     pub batches: usize,
+    /// Which of several independent runs it is of, counted from zero.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub repeat: usize,
     /// The belief then.
     pub belief: Believed,
 }

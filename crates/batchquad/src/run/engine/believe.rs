@@ -42,8 +42,8 @@ const SETTLED: f64 = 0.1;
 pub(super) struct Memories<'a> {
     /// The one that the last batch was chosen from: where the search begins.
     pub(super) last: Option<&'a Believed>,
-    /// One that somebody remembers; it counts for its own values only.
-    pub(super) recalled: Option<&'a Believed>,
+    /// Those that somebody remembers; each counts for its own values only.
+    pub(super) recalled: &'a [Believed],
 }
 
 /// Latent points with their log-likelihoods.
@@ -93,7 +93,8 @@ fn logarithmic(
     let contradictory = if settings.noise_sd.is_some() { 0 } else { nodes.contradictory - nodes.explained };
     let fingerprints = Fingerprints::noisy(settings, &nodes.points, &nodes.log_means, &nodes.sds)?;
     let known = known(nodes, settings.noise_sd)?;
-    let same = [last, recalled].into_iter().flatten().find(|b| fingerprints.are_of(b)).and_then(|b| b.log.as_ref());
+    let same = last.into_iter().chain(recalled.iter().rev()).find(|b| fingerprints.are_of(b));
+    let same = same.and_then(|b| b.log.as_ref());
     let belief = match same {
         Some(recipe) => log::recall(&known, recipe, seed)?,
         None => log::search(&known, last.and_then(|b| b.log.as_deref()), seed)?,
@@ -118,7 +119,7 @@ fn logarithmic(
         log: Some(Box::new(belief.recipe.clone())),
     };
     let (model_sd, residuals) = (belief.model_sd(), belief.residuals());
-    Ok(Current { surrogate: belief.into(), estimate, model_sd, residuals, believed })
+    Ok(Current { surrogate: belief.into(), estimate, model_sd, residuals, believed, agreement: None })
 }
 
 fn warped(
@@ -131,7 +132,7 @@ fn warped(
     let Nodes { points, log_values, merged, contradictory, left_out, .. } = values.nodes(settings)?;
     let data = Data { settings, warp: model, dim, nodes: points, log_values };
     let fingerprints = Fingerprints::new(settings, &data.nodes, &data.log_values)?;
-    let found = match [last, recalled].into_iter().flatten().find(|b| fingerprints.are_of(b)) {
+    let found = match last.into_iter().chain(recalled.iter().rev()).find(|b| fingerprints.are_of(b)) {
         Some(known) => data.recall(known)?,
         None => data.search(last)?,
     };
@@ -160,7 +161,8 @@ fn warped(
         },
         log: None,
     };
-    Ok(Current { surrogate: surrogate.into(), estimate, model_sd: model.log_z_sd, residuals, believed })
+    let (surrogate, model_sd) = (surrogate.into(), model.log_z_sd);
+    Ok(Current { surrogate, estimate, model_sd, residuals, believed, agreement: None })
 }
 
 /// The belief with the frame and the hyperparameters of an earlier one.

@@ -3,16 +3,20 @@
 //! The state is the fold of the run's events ([`Ledger`]); a live run and a resumed one go through the same
 //! [`Engine::apply`]. [`Engine::ask`] changes nothing: it gives the event to be recorded.
 
+mod agreement;
 mod basis;
 mod believe;
+mod data;
+mod repeats;
 
+pub use agreement::Agreement;
 pub use basis::{Believed, Repairs, Round};
 pub use believe::MOST_NODES;
 
 use std::{cell::OnceCell, collections::BTreeMap, ops::Range, sync::Arc};
 
 use basis::{Basis, read_basis};
-use believe::{Memories, Values, believe, recall};
+use believe::{Memories, believe, recall};
 use serde_json::Value;
 
 use crate::{
@@ -23,16 +27,16 @@ use crate::{
     },
     choose::batch::batch,
     error::{Error, Result},
-    infer::posterior::{Posterior, mass_nearest},
-    journal::{Applied, Asked, Event, Header, Ledger, Told},
+    infer::posterior::Posterior,
+    journal::{Applied, Asked, Event, Header, Ledger},
     numeric::rng::job_seed,
     points::Points,
     prior::Prior,
     run::{
         record::{Memory, Record},
-        settings::{OnFailure, Settings},
+        settings::Settings,
     },
-    types::{Job, JobId, Outcome},
+    types::{Job, JobId},
 };
 
 /// More points than anybody evaluates together; beyond it a typing error is the likely cause.
@@ -52,6 +56,8 @@ pub struct Current {
     pub residuals: Vec<Residual>,
     /// Hyperparameters and repairs.
     pub believed: Believed,
+    /// Whether independent runs agree, where there are several; if not, the estimate's variance includes their scatter.
+    pub agreement: Option<Agreement>,
 }
 
 /// The state of a run and all that can be asked of it.
@@ -64,9 +70,13 @@ pub struct Engine {
     ledger: Ledger,
     latent: BTreeMap<JobId, Vec<f64>>,
     last: Option<Believed>,
-    recalled: Option<Believed>,
+    recalled: Vec<Believed>,
     history: Vec<Round>,
     fallbacks: usize,
+    /// Which of several independent runs this is; zero for one alone and for all together.
+    number: usize,
+    /// The independent runs that this one is the whole of, each with its own values only; none where there is one.
+    repeats: Vec<Engine>,
     current: OnceCell<Current>,
     posterior: OnceCell<Posterior>,
 }
@@ -94,6 +104,13 @@ impl Engine {
     /// [`Error::Invalid`] for settings or batches that cannot be read, [`Error::Length`] for a prior of another
     /// dimension.
     pub fn from_ledger(prior: Prior, ledger: Ledger) -> Result<Self> {
+        let mut engine = Self::one_run(prior, ledger, 0)?;
+        engine.repeats = engine.split()?;
+        Ok(engine)
+    }
+
+    /// The run of all jobs in a ledger.
+    fn one_run(prior: Prior, ledger: Ledger, number: usize) -> Result<Self> {
         if prior.dim() != ledger.header().dim() {
             return Err(Error::length("prior", ledger.header().dim(), prior.dim()));
         }
@@ -104,9 +121,11 @@ impl Engine {
             prior,
             latent: BTreeMap::new(),
             last: None,
-            recalled: None,
+            recalled: Vec::new(),
             history: Vec::new(),
             fallbacks: 0,
+            number,
+            repeats: Vec::new(),
             current: OnceCell::new(),
             posterior: OnceCell::new(),
             ledger,
@@ -143,7 +162,10 @@ impl Engine {
     /// What an event would do, and what it says.
     fn judge(&self, event: &Event) -> Result<(Applied, Read)> {
         let read = match event {
-            Event::Asked(asked) => Read::Basis(Box::new(read_basis(asked)?)),
+            Event::Asked(asked) => {
+                self.require_repeat(asked.repeat)?;
+                Read::Basis(Box::new(read_basis(asked)?))
+            }
             Event::Settings { changes } => {
                 let mut settings = self.ledger.settings().clone();
                 settings.extend(changes.clone());
@@ -151,6 +173,10 @@ impl Engine {
                 if settings.start != self.settings.start {
                     let expected = format!("the one that the run began with, {:?}", self.settings.start);
                     return Err(Error::invalid("start", settings.start, expected));
+                }
+                if settings.repeats() < self.settings.repeats() {
+                    let expected = format!("at least {}, which the run has already", self.settings.repeats());
+                    return Err(Error::invalid("repeats", settings.repeats(), expected));
                 }
                 Read::Settings(Box::new(settings))
             }
@@ -162,12 +188,18 @@ impl Engine {
     /// Lets an event count that was judged to do something.
     fn take(&mut self, event: &Event, read: Read) -> Result<()> {
         self.ledger.take(event)?;
+        let repeats = self.settings.repeats();
         match (event, read) {
             (Event::Asked(asked), Read::Basis(basis)) => {
                 self.take_basis(asked, *basis, self.ledger.batches().len() - 1);
             }
             (_, Read::Settings(settings)) => self.settings = *settings,
             _ => {}
+        }
+        if self.settings.repeats() == repeats {
+            self.hand_down(event)?;
+        } else if self.number == 0 {
+            self.repeats = self.split()?;
         }
         if !matches!(event, Event::Asked(_) | Event::Note { .. } | Event::Remark { .. }) {
             self.forget();
@@ -181,7 +213,7 @@ impl Engine {
             self.latent.insert(job.id, latent);
         }
         if let Some(belief) = basis.belief {
-            self.history.push(Round { batches, belief: belief.clone() });
+            self.history.push(Round { batches, repeat: asked.repeat, belief: belief.clone() });
             self.last = Some(belief);
         }
         self.fallbacks += basis.fallbacks;
@@ -190,12 +222,26 @@ impl Engine {
     /// Chooses up to `n` further points, with everything that is still being evaluated as pending, and gives the event
     /// that records them. Nothing changes until that event is applied; asking twice gives the same answer.
     ///
-    /// The first points are those of [`Settings::start`], then the initial design. When it is used up before any finite
-    /// value is known, it goes on.
+    /// The first points are those of [`Settings::start`], then the initial design. When it is used up before any finite value is known, it
+    /// goes on. Of several independent runs they are for the one that was last asked for.
     ///
     /// # Errors
     /// [`Error::Invalid`] for `n = 0`; numerical errors when no belief can be formed.
     pub fn ask(&self, n: usize) -> Result<Asked> {
+        self.ask_for(self.newest_repeat(), n)
+    }
+
+    /// [`Engine::ask`] for one of the independent runs, counted from zero.
+    ///
+    /// # Errors
+    /// As [`Engine::ask`]; [`Error::Invalid`] for one that there is not.
+    pub fn ask_for(&self, repeat: usize, n: usize) -> Result<Asked> {
+        self.require_repeat(repeat)?;
+        self.repeat(repeat).choose(n, self.ledger.next_id())
+    }
+
+    /// Points of this run alone, the first of which is job `first`.
+    fn choose(&self, n: usize, JobId(first): JobId) -> Result<Asked> {
         if n == 0 {
             return Err(Error::invalid("number of points to ask", n, "at least 1"));
         }
@@ -213,7 +259,6 @@ impl Engine {
             let chosen = batch(&current.surrogate, &*self.settings.rule(), &self.avoided()?, n, search)?;
             (chosen.points, Some(current.believed.clone()), chosen.fallbacks)
         };
-        let first = self.ledger.next_id().0;
         let mut jobs = Vec::new();
         for (k, u) in points.rows().enumerate() {
             let id = JobId(first + k as u64);
@@ -227,7 +272,7 @@ impl Engine {
         let basis = Basis { latent: points.rows().map(<[f64]>::to_vec).collect(), belief, fallbacks };
         let info = serde_json::to_value(basis)
             .map_err(|e| Error::Numerical { what: "record of a batch".into(), reason: e.to_string() })?;
-        Ok(Asked { jobs, seconds: 0.0, info })
+        Ok(Asked { jobs, seconds: 0.0, info, repeat: self.number })
     }
 
     /// Latent points of the start and of the initial design after it, by their numbers.
@@ -241,8 +286,35 @@ impl Engine {
         Points::from_rows(&numbers.map(row).collect::<Vec<_>>())
     }
 
-    /// How many points the next batch should have: the whole batch for an initial design, then no more than the share
-    /// of the values known that [`Settings::batch_growth`] allows.
+    /// What was believed after every batch, up to now; of several independent runs, one after the other. Cost: that of [`Engine::current`] of each.
+    #[must_use]
+    pub fn rounds(&self) -> Vec<Round> {
+        if !self.repeats.is_empty() {
+            return self.repeats.iter().flat_map(Self::rounds).collect();
+        }
+        let mut rounds = self.history.clone();
+        if let Ok(current) = self.current() {
+            let known = rounds.last().is_some_and(|r| r.belief.values == current.believed.values);
+            if !known {
+                let batches = self.ledger.batches().len();
+                rounds.push(Round { batches, repeat: self.number, belief: current.believed.clone() });
+            }
+        }
+        rounds
+    }
+
+    /// How many evaluations may still be asked for; of several independent runs, for all together.
+    #[must_use]
+    pub fn left(&self) -> usize {
+        if !self.repeats.is_empty() {
+            return self.repeats.iter().map(Self::left).sum();
+        }
+        let used = self.ledger.entries().len() + self.ledger.imported().len();
+        self.settings.max_evaluations.saturating_sub(used)
+    }
+
+    /// How many points the next batch should have: the whole batch for an initial design, then no more than the share of the values
+    /// known that [`Settings::batch_growth`] allows.
     #[must_use]
     pub fn next_batch(&self) -> usize {
         if self.ledger.entries().len() < self.initial_size() {
@@ -256,7 +328,10 @@ impl Engine {
     /// It counts only for the very values and choices that it rests on, and then gives the same bits; any other is
     /// passed over.
     pub fn remind(&mut self, belief: Believed) {
-        self.recalled = Some(belief);
+        for run in &mut self.repeats {
+            run.remind(belief.clone());
+        }
+        self.recalled.push(belief);
         self.forget();
     }
 
@@ -266,8 +341,7 @@ impl Engine {
         self.posterior = OnceCell::new();
     }
 
-    /// The belief given all values so far, with its estimate of the evidence. Worked out once and kept until an event
-    /// arrives.
+    /// The belief given all values so far, those of all independent runs together, with its estimate of the evidence. Worked out once and kept until an event arrives.
     ///
     /// # Errors
     /// [`Error::NoFiniteValue`] when there is nothing to integrate yet; numerical errors when no belief can be formed.
@@ -275,9 +349,12 @@ impl Engine {
         if let Some(current) = self.current.get() {
             return Ok(current);
         }
-        let values = self.data(None)?;
-        let memories = Memories { last: self.last.as_ref(), recalled: self.recalled.as_ref() };
-        let current = believe(&self.settings, (self.prior.dim(), self.seed()), &values, memories)?;
+        let current = if self.repeats.is_empty() {
+            let earlier = Memories { last: self.last.as_ref(), recalled: &self.recalled };
+            believe(&self.settings, (self.prior.dim(), self.seed()), &self.data(None)?, earlier)?
+        } else {
+            self.pooled()?
+        };
         Ok(self.current.get_or_init(|| current))
     }
 
@@ -305,61 +382,7 @@ impl Engine {
         recall(&self.settings, self.prior.dim(), &self.data(Some(first))?, believed)
     }
 
-    /// Latent coordinates with their log-likelihoods: imported rows first, then jobs by id, up to one if that is named.
-    fn data(&self, before: Option<JobId>) -> Result<Values> {
-        let mut data = Values::default();
-        let mut add = |row: Vec<f64>, log: f64, sd: Option<f64>| {
-            data.rows.push(row);
-            data.logs.push(log);
-            data.sds.push(sd);
-        };
-        for row in self.ledger.imported() {
-            add(self.prior.to_latent(&row.theta)?, row.log_likelihood.get(), row.sd);
-        }
-        for entry in self.ledger.entries().take_while(|entry| before.is_none_or(|id| entry.job.id < id)) {
-            let failed = matches!(entry.answer, Some(Told { outcome: Outcome::Failed { .. }, .. }));
-            if failed && self.settings.on_failure == OnFailure::AsZero {
-                add(self.latent_of(entry.job.id)?.to_vec(), f64::NEG_INFINITY, None);
-            }
-            for (value, sd) in entry.values() {
-                add(self.latent_of(entry.job.id)?.to_vec(), value, sd);
-            }
-        }
-        if !data.logs.iter().any(|l| l.is_finite()) {
-            return Err(Error::NoFiniteValue { count: data.logs.len() });
-        }
-        Ok(data)
-    }
-
-    fn has_value(&self) -> bool {
-        let finite = |v: f64| v.is_finite();
-        self.ledger.values().any(|(_, v)| finite(v))
-            || self.ledger.imported().iter().any(|r| finite(r.log_likelihood.get()))
-    }
-
-    /// Points that must not be asked again: those being evaluated, and those that failed for good.
-    fn avoided(&self) -> Result<Points> {
-        let zero = self.settings.on_failure == OnFailure::AsZero;
-        let mut flat = Vec::new();
-        for entry in self.ledger.entries() {
-            let failed = entry.answer.is_some() && entry.value().is_none();
-            if entry.is_pending() || (failed && !zero) {
-                flat.extend_from_slice(self.latent_of(entry.job.id)?);
-            }
-        }
-        Points::new(self.prior.dim(), flat)
-    }
-
-    /// The latent coordinates of a job.
-    ///
-    /// # Errors
-    /// [`Error::UnknownJob`].
-    pub fn latent_of(&self, id: JobId) -> Result<&[f64]> {
-        self.latent.get(&id).map(Vec::as_slice).ok_or(Error::UnknownJob { id })
-    }
-
-    /// How many points a run begins with: those to start from, and an initial design, of which none are needed when
-    /// values were imported.
+    /// How many points a run begins with: those to start from, and an initial design, of which none are needed when values were imported.
     #[must_use]
     pub fn initial_size(&self) -> usize {
         let wanted = self.settings.design_size(self.prior.dim());
@@ -394,27 +417,6 @@ impl Engine {
     #[must_use]
     pub fn history(&self) -> &[Round] {
         &self.history
-    }
-
-    /// The share of the prior that is nearer to a point whose evaluation failed than to any value: what the
-    /// belief can only guess. None when nothing failed, or when failures count as likelihood zero.
-    ///
-    /// # Errors
-    /// When an imported point cannot be mapped to latent coordinates.
-    pub fn excluded_mass(&self) -> Result<Option<f64>> {
-        let (mut failed, mut known) = (Vec::new(), Vec::new());
-        for entry in self.ledger.entries().filter(|entry| !entry.is_pending()) {
-            let points = if entry.value().is_some() { &mut known } else { &mut failed };
-            points.extend_from_slice(self.latent_of(entry.job.id)?);
-        }
-        if failed.is_empty() || self.settings.on_failure == OnFailure::AsZero {
-            return Ok(None);
-        }
-        for row in self.ledger.imported() {
-            known.extend(self.prior.to_latent(&row.theta)?);
-        }
-        let (failed, known) = (Points::new(self.prior.dim(), failed)?, Points::new(self.prior.dim(), known)?);
-        mass_nearest(&failed, &known, 4096, self.seed()).map(Some)
     }
 
     /// How many points were space-filling because the acquisition had none to offer.

@@ -43,6 +43,9 @@ pub struct Evaluation<'a> {
     pub id: Option<JobId>,
     /// The batch that it was asked in, counted from zero.
     pub batch: Option<usize>,
+    /// Which of several independent runs it is of, counted from one; none where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<usize>,
     /// The point in the user's units.
     pub theta: &'a [f64],
     /// The log-likelihood; in JSON −∞ is `"-inf"`.
@@ -78,6 +81,7 @@ pub fn evaluations(ledger: &Ledger) -> Vec<Evaluation<'_>> {
     let imported = ledger.imported().iter().map(|row| Evaluation {
         id: None,
         batch: None,
+        repeat: None,
         theta: &row.theta,
         log_likelihood: Some(row.log_likelihood),
         sd: row.sd,
@@ -91,15 +95,22 @@ pub fn evaluations(ledger: &Ledger) -> Vec<Evaluation<'_>> {
     let batches = ledger.batches().iter().enumerate();
     let batch_of: BTreeMap<JobId, usize> =
         batches.flat_map(|(k, asked)| asked.jobs.iter().map(move |job| (job.id, k))).collect();
+    let several = ledger.has_repeats();
     let asked = ledger.entries().flat_map(|entry| {
         let batch = batch_of.get(&entry.job.id).copied();
-        let further = entry.replicates.iter().map(move |told| evaluation(entry, Some(told), batch));
-        std::iter::once(evaluation(entry, entry.answer.as_ref(), batch)).chain(further)
+        let repeat = several.then_some(entry.repeat + 1);
+        let further = entry.replicates.iter().map(move |told| evaluation(entry, Some(told), batch, repeat));
+        std::iter::once(evaluation(entry, entry.answer.as_ref(), batch, repeat)).chain(further)
     });
     imported.chain(asked).collect()
 }
 
-fn evaluation<'a>(entry: &'a Entry, told: Option<&'a Told>, batch: Option<usize>) -> Evaluation<'a> {
+fn evaluation<'a>(
+    entry: &'a Entry,
+    told: Option<&'a Told>,
+    batch: Option<usize>,
+    repeat: Option<usize>,
+) -> Evaluation<'a> {
     let (status, log_likelihood, kind, message) = match told.map(|told| &told.outcome) {
         None => (EvaluationStatus::Pending, None, None, None),
         // A value in a ledger has been checked.
@@ -109,6 +120,7 @@ fn evaluation<'a>(entry: &'a Entry, told: Option<&'a Told>, batch: Option<usize>
     Evaluation {
         id: Some(entry.job.id),
         batch,
+        repeat,
         theta: &entry.job.theta,
         log_likelihood,
         sd: told.and_then(|told| told.sd),

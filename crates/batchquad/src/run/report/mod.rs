@@ -15,6 +15,7 @@
 
 mod conclusion;
 mod evaluation;
+mod repeat;
 mod summary;
 mod tally;
 mod trust;
@@ -27,6 +28,7 @@ use serde::{Deserialize, Serialize};
 pub use self::{
     conclusion::{Contender, conclusion},
     evaluation::{Evaluation, EvaluationStatus, evaluations, sd_column},
+    repeat::Repeat,
     summary::{ByName, Summary},
     tally::Tally,
     trust::Trust,
@@ -40,7 +42,8 @@ use crate::{
     run::{
         diagnostics::{Diagnosis, diagnose},
         drive::no_evidence,
-        engine::{Current, Engine, Repairs},
+        engine::{Agreement, Current, Engine, Repairs},
+        outlook::Outlook,
         stop::{Status, Stop},
     },
     types::JobId,
@@ -53,6 +56,12 @@ pub struct Report {
     pub log_z: Option<f64>,
     /// Its standard deviation.
     pub log_z_sd: Option<f64>,
+    /// What each of several independent runs says by itself; empty where there is one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub repeats: Vec<Repeat>,
+    /// Whether they agree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<Agreement>,
     /// The true log Z, where the problem file gives it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub known_log_z: Option<f64>,
@@ -66,6 +75,12 @@ pub struct Report {
     pub status: &'static str,
     /// The same in words.
     pub reason: String,
+    /// How far the target is, in words, while it is not met; of several independent runs, for the newest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outlook: Option<String>,
+    /// About how many evaluations the target takes, where that can be said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evaluations_needed: Option<usize>,
     /// How many evaluations there are, of which kind, and how long they took.
     #[serde(flatten)]
     pub tally: Tally,
@@ -118,14 +133,21 @@ impl Report {
         let ledger = engine.ledger();
         let tally = Tally::of(ledger);
         let estimate = current.and_then(estimated);
+        let newest = engine.repeat(engine.newest_repeat());
+        let rounds = if current.is_some() { newest.rounds() } else { newest.history().to_vec() };
+        let outlook = Outlook::new(&rounds, engine.settings());
         Ok(Self {
             log_z: estimate.map(|e| e.log_z),
             log_z_sd: estimate.map(|e| e.log_z_sd),
+            repeats: Repeat::all(engine, current.is_some()),
+            agreement: current.and_then(|c| c.agreement.clone()),
             known_log_z: known_log_z(ledger),
             trust: diagnosis.as_ref().map(|d| Trust::new(d, ledger)),
             diagnosis,
             status: stop.map_or("unfinished", |s| s.status.as_str()),
             reason: stop.map_or_else(|| to_do(engine, tally.pending), |s| s.reason.clone()),
+            outlook: outlook.map(|outlook| outlook.sentence(engine.settings())),
+            evaluations_needed: outlook.and_then(|outlook| outlook.needed()),
             tally,
             prior_mass_near_failures: engine.excluded_mass()?,
             posterior: None,
@@ -161,9 +183,11 @@ impl Report {
     pub fn facts(&self) -> Vec<(&'static str, String)> {
         let log_z = self.log_z.zip(self.log_z_sd);
         let mut rows = vec![("log Z", log_z.map_or_else(|| "none".into(), |(log_z, sd)| plus_minus(log_z, sd)))];
+        rows.extend(self.repeats.iter().map(|repeat| ("repeat", repeat.line(self.repeats.len()))));
         rows.extend(self.known_log_z.map(|known| ("known", self.beside(known))));
         rows.extend(self.trust.as_ref().map(|trust| ("verdict", trust.line())));
         rows.push(("status", format!("{}: {}", self.status, self.reason)));
+        rows.extend(self.outlook.clone().map(|outlook| ("outlook", outlook)));
         rows.push(("evaluations", self.tally.line()));
         if let Some(mass) = self.prior_mass_near_failures {
             rows.push(("left out", format!("{:.2} % of the prior is nearest to points that failed", 100.0 * mass)));

@@ -1,0 +1,87 @@
+//! The values of a run as its beliefs see them.
+
+use super::{Engine, believe::Values};
+use crate::{
+    error::{Error, Result},
+    infer::posterior::mass_nearest,
+    journal::Told,
+    points::Points,
+    run::settings::OnFailure,
+    types::{JobId, Outcome},
+};
+
+impl Engine {
+    /// Latent coordinates with their log-likelihoods: imported rows first, then jobs by id, up to one if that is named.
+    pub(super) fn data(&self, before: Option<JobId>) -> Result<Values> {
+        let mut data = Values::default();
+        let mut add = |row: Vec<f64>, log: f64, sd: Option<f64>| {
+            data.rows.push(row);
+            data.logs.push(log);
+            data.sds.push(sd);
+        };
+        for row in self.ledger.imported() {
+            add(self.prior.to_latent(&row.theta)?, row.log_likelihood.get(), row.sd);
+        }
+        for entry in self.ledger.entries().take_while(|entry| before.is_none_or(|id| entry.job.id < id)) {
+            let failed = matches!(entry.answer, Some(Told { outcome: Outcome::Failed { .. }, .. }));
+            if failed && self.settings.on_failure == OnFailure::AsZero {
+                add(self.latent_of(entry.job.id)?.to_vec(), f64::NEG_INFINITY, None);
+            }
+            for (value, sd) in entry.values() {
+                add(self.latent_of(entry.job.id)?.to_vec(), value, sd);
+            }
+        }
+        if !data.logs.iter().any(|l| l.is_finite()) {
+            return Err(Error::NoFiniteValue { count: data.logs.len() });
+        }
+        Ok(data)
+    }
+
+    pub(super) fn has_value(&self) -> bool {
+        let finite = |v: f64| v.is_finite();
+        self.ledger.values().any(|(_, v)| finite(v))
+            || self.ledger.imported().iter().any(|r| finite(r.log_likelihood.get()))
+    }
+
+    /// Points that must not be asked again: those being evaluated, and those that failed for good.
+    pub(super) fn avoided(&self) -> Result<Points> {
+        let zero = self.settings.on_failure == OnFailure::AsZero;
+        let mut flat = Vec::new();
+        for entry in self.ledger.entries() {
+            let failed = entry.answer.is_some() && entry.value().is_none();
+            if entry.is_pending() || (failed && !zero) {
+                flat.extend_from_slice(self.latent_of(entry.job.id)?);
+            }
+        }
+        Points::new(self.prior.dim(), flat)
+    }
+
+    /// The latent coordinates of a job.
+    ///
+    /// # Errors
+    /// [`Error::UnknownJob`].
+    pub fn latent_of(&self, id: JobId) -> Result<&[f64]> {
+        self.latent.get(&id).map(Vec::as_slice).ok_or(Error::UnknownJob { id })
+    }
+
+    /// The share of the prior that is nearer to a point whose evaluation failed than to any value: what the
+    /// belief can only guess. None when nothing failed, or when failures count as likelihood zero.
+    ///
+    /// # Errors
+    /// When an imported point cannot be mapped to latent coordinates.
+    pub fn excluded_mass(&self) -> Result<Option<f64>> {
+        let (mut failed, mut known) = (Vec::new(), Vec::new());
+        for entry in self.ledger.entries().filter(|entry| !entry.is_pending()) {
+            let points = if entry.value().is_some() { &mut known } else { &mut failed };
+            points.extend_from_slice(self.latent_of(entry.job.id)?);
+        }
+        if failed.is_empty() || self.settings.on_failure == OnFailure::AsZero {
+            return Ok(None);
+        }
+        for row in self.ledger.imported() {
+            known.extend(self.prior.to_latent(&row.theta)?);
+        }
+        let (failed, known) = (Points::new(self.prior.dim(), failed)?, Points::new(self.prior.dim(), known)?);
+        mass_nearest(&failed, &known, 4096, self.seed()).map(Some)
+    }
+}

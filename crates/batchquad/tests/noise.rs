@@ -116,7 +116,7 @@ fn a_store_with_sds_resumes_to_the_same_bits() {
             None if asked == 40 => break,
             None => {
                 let wanted = session.engine.next_batch().min(40 - asked);
-                session.ask_batch(wanted, || false).unwrap();
+                session.ask_batch(0, wanted, || false).unwrap();
             }
         }
     }

@@ -159,7 +159,7 @@ fn a_store_keeps_its_start_and_resumes_to_the_same_bits() {
             None if asked == 24 => break,
             None => {
                 let wanted = session.engine.next_batch().min(24 - asked);
-                assert!(!session.ask_batch(wanted, || false).unwrap().is_empty());
+                assert!(!session.ask_batch(0, wanted, || false).unwrap().is_empty());
             }
         }
     }

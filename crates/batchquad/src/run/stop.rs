@@ -77,7 +77,6 @@ fn small_gain(rounds: &[Round], batch: usize, share: f64) -> Option<f64> {
 /// For which of the independent runs the next batch is, counted from zero, or why there is none, given the seconds that all have taken so far.
 ///
 /// One run after the other: first the one that was last asked for, then those before and after it that have more to do.
-#[must_use]
 pub fn next_repeat(engine: &Engine, seconds: f64) -> ControlFlow<Stop, usize> {
     let newest = engine.newest_repeat();
     let runs = engine.repeats().len().max(1);

@@ -19,6 +19,9 @@ use crate::{
     types::{Job, JobId},
 };
 
+/// Settings that a store keeps when they are left open.
+const STAYING: [&str; 2] = ["start", "repeats"];
+
 /// What a run is about.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -137,14 +140,17 @@ impl Session {
         Ok(answer.and_then(|told| self.losses.told(&self.engine, id, &told.outcome)))
     }
 
-    /// Records the settings that differ from those in force; one that is left open now is taken back. Points to begin with stay.
+    /// Records the settings that differ from those in force; one that is left open now is taken back. Points to begin with and the
+    /// number of independent runs stay.
     ///
     /// # Errors
     /// [`Error::Invalid`] for settings out of range; as [`Session::keep`].
     pub fn change(&mut self, settings: &Settings) -> Result<()> {
         let (old, new) = (self.engine.settings().to_map()?, settings.to_map()?);
-        let gone =
-            old.keys().filter(|key| *key != "start" && !new.contains_key(*key)).map(|key| (key.clone(), Value::Null));
+        let gone = old
+            .keys()
+            .filter(|key| !STAYING.contains(&key.as_str()) && !new.contains_key(*key))
+            .map(|key| (key.clone(), Value::Null));
         let mut changes: Map<String, Value> = gone.collect();
         changes.extend(new.into_iter().filter(|(key, value)| old.get(key) != Some(value)));
         if !changes.is_empty() {

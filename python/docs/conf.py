@@ -68,7 +68,9 @@ def native(app, what, name, obj, options, signature, returns):
     """Native code has no annotations; its stub has. Where a union has an alias in it, Python shows the alias as a reference."""
     if what == "method" and (found := STUBS.get(name.removeprefix("batchquad.").removeprefix("_batchquad."))):
         return found
-    return re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", signature or ""), returns
+    if signature is None:
+        return None
+    return re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", signature), returns
 
 
 def setup(app):

@@ -127,6 +127,9 @@ pub(super) fn bisect(mut low: f64, mut high: f64, before: impl Fn(f64) -> bool) 
     0.5 * (low + high)
 }
 
+/// A weight of less than this, relative to the mean one, does not count.
+const NEGLIGIBLE: f64 = 1e-9;
+
 /// Values drawn together, in units of the width that smooths them.
 struct Smooth {
     width: f64,
@@ -255,10 +258,24 @@ impl Density2 {
         }
     }
 
-    /// A smooth density through weighted pairs of values, as [`Density1::smoothed`].
+    /// A smooth density through weighted pairs of values, as [`Density1::smoothed`]. Values that do not count are left out: the plane must not reach
+    /// to where a proposal has drawn in vain. Where it reaches too far all the same, the bells are wider.
     pub(super) fn smoothed(values: [&[f64]; 2], weights: &[f64], effective: f64) -> Result<Self> {
-        let [x, y] = [Smooth::new(values[0], weights, effective, 2)?, Smooth::new(values[1], weights, effective, 2)?];
-        let mut plane = Plane::over(x.ends(), y.ends())?;
+        let least = NEGLIGIBLE * weights.iter().sum::<f64>() / weights.len() as f64;
+        let counting = |all: &[f64]| -> Vec<f64> {
+            all.iter().zip(weights).filter(|(_, w)| **w > least).map(|(v, _)| *v).collect()
+        };
+        let (values, weights) = ([counting(values[0]), counting(values[1])], &counting(weights)[..]);
+        let plane = |effective: f64| -> Result<(Smooth, Smooth, Plane)> {
+            let [x, y] =
+                [Smooth::new(&values[0], weights, effective, 2)?, Smooth::new(&values[1], weights, effective, 2)?];
+            let plane = Plane::over(x.ends(), y.ends())?;
+            Ok((x, y, plane))
+        };
+        let (x, y, mut plane) = match plane(effective) {
+            Err(_) if effective > 64.0 => plane(64.0)?,
+            made => made?,
+        };
         let [a, b] = plane.marks([&x.centres, &y.centres], 1.0)?;
         plane.add([Mark::ORIGIN; 2], [&a, &b], weights, 0.0);
         let lower = Lower { a: x.width, b: 0.0, c: y.width };

@@ -85,11 +85,9 @@ impl Display {
         if self.warned || matches!(self.shown, Shown::Nothing) {
             return;
         }
-        let settings = engine.settings();
-        let outlook = Outlook::new(engine.repeat(engine.newest_repeat()).history(), settings);
-        if let Some(outlook) = outlook.filter(|outlook| outlook.is_short(settings)) {
+        let outlook = Outlook::of(engine, false);
+        if let Some((_, text)) = outlook.filter(|(outlook, _)| outlook.is_short(engine.settings())) {
             self.warned = true;
-            let text = outlook.sentence(settings);
             match &self.shown {
                 Shown::Bar(bar) => bar.suspend(|| note(&text)),
                 _ => note(&text),

@@ -7,7 +7,7 @@ use batchquad::{
     Engine,
     evaluate::Bridge,
     journal::{Holder, Ledger, Replay, Topic},
-    run::{Believed, Session, Status, Stop, aborted, report::Trust},
+    run::{Session, Status, Stop, aborted, report::Trust},
 };
 
 use serde::Deserialize;
@@ -89,10 +89,8 @@ pub fn bridge(ledger: &Ledger) -> Option<Bridge> {
 
 /// log Z and its standard deviation as they are known without working anything out, and of what.
 pub fn last_log_z(engine: &Engine) -> Option<(f64, f64, String)> {
-    let ledger = engine.ledger();
     let several = !engine.repeats().is_empty();
-    if several && Trust::recorded(ledger).is_some_and(|trust| trust.newer(ledger) == 0) {
-        let whole = ledger.remark(Topic::Belief).and_then(|value| Believed::deserialize(value).ok())?;
+    if several && let Some(whole) = engine.remembered() {
         return Some((whole.log_z?, whole.log_z_sd?, "from the values of all repeats".into()));
     }
     let last = engine.history().last()?;

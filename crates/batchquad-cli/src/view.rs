@@ -115,10 +115,8 @@ impl Seen<'_> {
             };
             lines.push(line(&trust.line_at(ledger), weight));
         }
-        let settings = self.engine.settings();
-        let outlook = Outlook::new(self.engine.repeat(self.engine.newest_repeat()).history(), settings);
-        lines.extend(outlook.map(|outlook| line(&outlook.sentence(settings), Weight::Faint)));
-        let most = settings.most_evaluations();
+        lines.extend(Outlook::of(self.engine, false).map(|(_, text)| line(&text, Weight::Faint)));
+        let most = self.engine.settings().most_evaluations();
         let tally = Tally::of(ledger);
         let (done, pending, failed) = (tally.done(), tally.pending, tally.failures);
         let mut words = vec![format!("{done} of {most} evaluations"), format!("{pending} running or waiting")];

@@ -44,9 +44,8 @@ pub fn status(args: &StoreArgs) -> Result<Exit> {
     let tally = Tally::of(ledger);
     let last = last_log_z(&engine);
     let repeats = Repeat::all(&engine, false);
-    let outlook = Outlook::new(engine.repeat(engine.newest_repeat()).history(), engine.settings());
+    let (outlook, sentence) = Outlook::of(&engine, false).unzip();
     let evaluations_needed = outlook.and_then(|outlook| outlook.needed());
-    let outlook = outlook.map(|outlook| outlook.sentence(engine.settings()));
     let most = engine.settings().most_evaluations();
     let trust = Trust::recorded(ledger);
     let (state, writer) = state(&engine, &args.store);
@@ -58,7 +57,7 @@ pub fn status(args: &StoreArgs) -> Result<Exit> {
             log_z: last.as_ref().map(|l| l.0),
             log_z_sd: last.as_ref().map(|l| l.1),
             repeats,
-            outlook,
+            outlook: sentence,
             evaluations_needed,
             trust,
             seed: engine.seed(),
@@ -81,7 +80,7 @@ pub fn status(args: &StoreArgs) -> Result<Exit> {
     found.extend(last.map(|(log_z, sd, of)| ("log Z", format!("{} {of}", plus_minus(log_z, sd)))));
     found.extend(repeats.iter().map(|repeat| ("repeat", repeat.line(repeats.len()))));
     found.extend(trust.map(|trust| ("verdict", trust.line_at(ledger))));
-    found.extend(outlook.map(|outlook| ("outlook", outlook)));
+    found.extend(sentence.map(|sentence| ("outlook", sentence)));
     rows.splice(2..2, found);
     if tally.imported > 0 {
         rows.push(("imported", tally.imported.to_string()));

@@ -57,8 +57,7 @@ pub fn live(engine: &Engine, replay: &Replay, store: &Path, state: &str, seen: &
     let runs = steps(engine);
     let trust = Trust::recorded(ledger);
     let log_z = pooled(engine).or_else(|| runs.last()?.last().map(|step| (step.log_z, step.log_z_sd)));
-    let outlook = Outlook::new(engine.repeat(engine.newest_repeat()).history(), engine.settings());
-    let outlook = outlook.map(|outlook| ("outlook", outlook.sentence(engine.settings())));
+    let outlook = Outlook::of(engine, false).map(|(_, text)| ("outlook", text));
     let repeats = Repeat::all(engine, false);
     let repeats = repeats.iter().map(|repeat| ("repeat", repeat.line(repeats.len())));
     let last = replay.records.last().map_or(replay.created, |record| record.at);

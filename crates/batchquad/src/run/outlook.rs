@@ -2,7 +2,10 @@
 
 use serde::Serialize;
 
-use crate::run::{engine::Round, settings::Settings};
+use crate::run::{
+    engine::{Engine, Round},
+    settings::Settings,
+};
 
 /// Rounds that a forecast rests on at the least, and at the most: the newest, since the error bar may shrink ever faster or slower.
 const LEAST: usize = 4;
@@ -104,6 +107,17 @@ impl Outlook {
         Some(if near { Self::About(two_digits(needed)) } else { Self::OutOfSight })
     }
 
+    /// The outlook of a run in a sentence as well; of several independent runs, that of the newest. What is not known is worked out, or else as it was when
+    /// the last batch was chosen.
+    #[must_use]
+    pub fn of(engine: &Engine, work_out: bool) -> Option<(Self, String)> {
+        let (newest, settings) = (engine.newest_repeat(), engine.settings());
+        let run = engine.repeat(newest);
+        let outlook = if work_out { Self::new(&run.rounds(), settings) } else { Self::new(run.history(), settings) }?;
+        let of = if engine.repeats().is_empty() { String::new() } else { format!("repeat {}: ", newest + 1) };
+        Some((outlook, format!("{of}{}", outlook.sentence(settings))))
+    }
+
     /// About how many evaluations the target takes, where that can be said.
     #[must_use]
     pub fn needed(&self) -> Option<usize> {
@@ -124,8 +138,7 @@ impl Outlook {
     }
 
     /// The outlook in a sentence.
-    #[must_use]
-    pub fn sentence(&self, settings: &Settings) -> String {
+    fn sentence(&self, settings: &Settings) -> String {
         let target = settings.target_sd.unwrap_or_default();
         match self {
             Self::About(needed) if self.is_short(settings) => {

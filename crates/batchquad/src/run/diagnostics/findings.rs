@@ -203,8 +203,8 @@ fn agreed(agreement: &Agreement) -> Finding {
             format!("{compared} of {begun} independent runs have arrived, so there are none to compare")
         }
         Level::DoNotTrust => format!(
-            "independent runs disagree: {apart}, which has a probability of {} if the error bars are right; that of log Z includes the scatter{missing}",
-            short(p_value)
+            "independent runs disagree: {apart}, with a probability below {} if the error bars were right; that of log Z includes the scatter{missing}",
+            if p_value < 1e-6 { 1e-6 } else { 1e-3 }
         ),
         _ if p_value < DOUBT => format!("independent runs are far apart: {apart} (probability {p_value:.3}){missing}"),
         _ => format!("{apart}: they agree (probability {p_value:.2}){missing}"),

@@ -82,6 +82,15 @@ pub(super) fn believe(
     }
 }
 
+/// The belief among those that somebody remembers which rests on these very values.
+pub(super) fn remembered<'a>(settings: &Settings, values: &Values, known: &'a [Believed]) -> Option<&'a Believed> {
+    let nodes = values.nodes(settings).ok()?;
+    let of_log = Fingerprints::noisy(settings, &nodes.points, &nodes.log_means, &nodes.sds).ok()?;
+    let of_root = Fingerprints::new(settings, &nodes.points, &nodes.log_values).ok()?;
+    let is_it = |b: &&Believed| if b.log.is_some() { of_log.are_of(b) } else { of_root.are_of(b) };
+    known.iter().rev().find(is_it)
+}
+
 fn logarithmic(
     settings: &Settings,
     seed: u64,

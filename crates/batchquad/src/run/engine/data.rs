@@ -1,6 +1,10 @@
 //! The values of a run as its beliefs see them.
 
-use super::{Engine, believe::Values};
+use super::{
+    Engine,
+    basis::Believed,
+    believe::{self, Values},
+};
 use crate::{
     error::{Error, Result},
     infer::posterior::mass_nearest,
@@ -11,6 +15,16 @@ use crate::{
 };
 
 impl Engine {
+    /// What is believed now if that is known without a search: worked out already, or remembered from earlier for the very same values.
+    #[must_use]
+    pub fn remembered(&self) -> Option<&Believed> {
+        match self.known() {
+            Some(current) => Some(&current.believed),
+            None if self.recalled.is_empty() => None,
+            None => believe::remembered(&self.settings, &self.data(None).ok()?, &self.recalled),
+        }
+    }
+
     /// Latent coordinates with their log-likelihoods: imported rows first, then jobs by id, up to one if that is named.
     pub(super) fn data(&self, before: Option<JobId>) -> Result<Values> {
         let mut data = Values::default();

@@ -133,9 +133,7 @@ impl Report {
         let ledger = engine.ledger();
         let tally = Tally::of(ledger);
         let estimate = current.and_then(estimated);
-        let newest = engine.repeat(engine.newest_repeat());
-        let rounds = if current.is_some() { newest.rounds() } else { newest.history().to_vec() };
-        let outlook = Outlook::new(&rounds, engine.settings());
+        let (outlook, sentence) = Outlook::of(engine, current.is_some()).unzip();
         Ok(Self {
             log_z: estimate.map(|e| e.log_z),
             log_z_sd: estimate.map(|e| e.log_z_sd),
@@ -146,7 +144,7 @@ impl Report {
             diagnosis,
             status: stop.map_or("unfinished", |s| s.status.as_str()),
             reason: stop.map_or_else(|| to_do(engine, tally.pending), |s| s.reason.clone()),
-            outlook: outlook.map(|outlook| outlook.sentence(engine.settings())),
+            outlook: sentence,
             evaluations_needed: outlook.and_then(|outlook| outlook.needed()),
             tally,
             prior_mass_near_failures: engine.excluded_mass()?,

@@ -21,13 +21,12 @@ pub struct Repeat {
 }
 
 impl Repeat {
-    /// All of them. What is not known already is worked out, or else as it was when the last batch was chosen.
+    /// All of them. What is not known already is worked out, or else as it is remembered, or as it was when the last batch was chosen.
     #[must_use]
     pub fn all(engine: &Engine, work_out: bool) -> Vec<Self> {
         let of = |(k, run): (usize, &Engine)| {
-            let known = if work_out { run.current().ok() } else { run.known() };
-            let belief: Option<&Believed> =
-                known.map(|current| &current.believed).or(run.history().last().map(|round| &round.belief));
+            let known = if work_out { run.current().ok().map(|c| &c.believed) } else { run.remembered() };
+            let belief: Option<&Believed> = known.or(run.history().last().map(|round| &round.belief));
             Self {
                 repeat: k + 1,
                 seed: run.seed(),

@@ -15,6 +15,7 @@ mod proposal;
 mod recipe;
 mod scout;
 mod support;
+mod uncertainty;
 mod view;
 
 pub use self::recipe::Recipe;

@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::{
     cells::Cell,
     fit::fit,
-    integral::{Integral, Target, integrate, uncertainty},
+    integral::{Integral, Target, integrate},
     known::{Known, typical_depth},
     process::{Hyper, Process},
     support::Support,
+    uncertainty::uncertainty,
     view::{Region, View, divergence},
 };
 use crate::error::{Error, Result};

@@ -112,7 +112,7 @@ fn determined(belief: &LogBelief) -> Option<Finding> {
         "the error bar was calibrated for up to {MOST_FOR_LOG} parameters, these are {dim}; {values} values determine the {coefficients} \
          coefficients of a quadratic"
     );
-    // Measured: with 1.1 values per coefficient the bar is ten times too small, with two it holds.
+    // Seen in 20 dimensions: with 1.1 values per coefficient the bar is ten times too small, with two it held in the one run that was made.
     (dim > MOST_FOR_LOG).then(|| finding("determined", value, above(-value, f64::NEG_INFINITY, -2.0), sentence))
 }
 

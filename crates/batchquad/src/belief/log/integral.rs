@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::{
     cells::Cell,
+    density::{log_densities, log_parts},
     process::Process,
     proposal::{Normal, Proposal, deficient, refine},
     support::Support,
@@ -14,7 +15,6 @@ use crate::{
     interrupt::check,
     numeric::{
         linalg::{Factor, Jitter, Matrix, transpose_mul},
-        log_sum::log_sum_exp,
         optim::{Ascent, Bounds, maximise},
         simd::dot,
     },
@@ -46,15 +46,16 @@ impl Target<'_> {
     pub(crate) fn levels(&self, points: &Points) -> Result<Vec<f64>> {
         check()?;
         let d = points.dim();
+        let prior = (1.0, self.view.prior.clone());
         let blocks: Vec<Vec<f64>> = points
             .as_slice()
             .par_chunks(BLOCK * d)
             .map(|chunk| -> Result<Vec<f64>> {
                 let block = Points::new(d, chunk.to_vec())?;
                 let mut levels: Vec<f64> = self.process.mean(&block);
-                for (x, m) in block.rows().zip(&mut levels) {
-                    let inside = self.contains(x);
-                    *m = if inside { m.min(self.ceiling + self.view.prior.log_density(x)) } else { f64::NEG_INFINITY };
+                let prior = log_densities(std::slice::from_ref(&prior), &block);
+                for ((x, m), prior) in block.rows().zip(&mut levels).zip(prior) {
+                    *m = if self.contains(x) { m.min(self.ceiling + prior) } else { f64::NEG_INFINITY };
                 }
                 if let Some(support) = self.support {
                     levels.iter_mut().zip(support.log_probability(&block)).for_each(|(m, p)| *m += p);
@@ -156,8 +157,16 @@ fn tempered(logs: &[f64], power: f64) -> Vec<f64> {
     logs.iter().map(|l| (power * (l - largest)).exp()).collect()
 }
 
-/// Integrates the surrogate. `starts` are where the climb to its maxima begins.
-pub(crate) fn integrate(target: &Target<'_>, starts: &[Vec<f64>], draws: usize, seed: u64) -> Result<Integral> {
+/// Maxima of a surrogate, and a proposal that has adapted to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Adapted {
+    proposal: Proposal,
+    top: f64,
+    modes: Vec<Mode>,
+}
+
+/// Adapts a proposal to the surrogate. `starts` are where the climb to its maxima begins.
+pub(crate) fn adapt(target: &Target<'_>, starts: &[Vec<f64>], seed: u64) -> Result<Adapted> {
     let d = target.process.dim();
     let mut modes = laplace(target.process, starts, 3.0)?;
     modes.retain(|mode| target.contains(&mode.1));
@@ -167,8 +176,7 @@ pub(crate) fn integrate(target: &Target<'_>, starts: &[Vec<f64>], draws: usize, 
     let mut components: Vec<(f64, Normal)> = vec![(0.3, frame)];
     for (value, _, normal) in modes.iter().take(6) {
         if let Some(normal) = normal {
-            let log_mass = value - normal.log_density(&normal.mean);
-            components.push((log_mass, normal.clone()));
+            components.push((value - normal.log_norm(), normal.clone()));
         }
     }
     // Shares by Laplace's masses, none below a twentieth of the largest.
@@ -179,29 +187,25 @@ pub(crate) fn integrate(target: &Target<'_>, starts: &[Vec<f64>], draws: usize, 
     let mut proposal = Proposal::new(components, &target.view.prior);
     let mut all = Points::new(d, Vec::new())?;
     let mut levels: Vec<f64> = Vec::new();
-    let mut used: Vec<Proposal> = Vec::new();
+    let mut used: Vec<(f64, Normal)> = Vec::new();
     let mut best: Option<(f64, Proposal)> = None;
     for round in 0..ROUNDS {
         proposal = proposal.rounded(ROUND);
         let points = proposal.draw(ROUND, 1, seed, round as u64 + 1)?;
         let log = target.levels(&points)?;
-        let own: Vec<f64> = points.rows().zip(&log).map(|(x, l)| l - proposal.log_density(x)).collect();
+        let own: Vec<f64> = log.iter().zip(proposal.log_densities(&points)).map(|(l, q)| l - q).collect();
         let share = effective(&tempered(&own, 1.0)) / ROUND as f64;
         if best.as_ref().is_none_or(|b| share > b.0) {
             best = Some((share, proposal.clone()));
         }
-        all = all.concat(&points)?;
-        levels.extend(log);
-        used.push(proposal.clone());
         if share > GOOD || round + 1 == ROUNDS {
             break;
         }
+        all = all.concat(&points)?;
+        levels.extend(log);
+        used.extend(proposal.normals().iter().cloned());
         // Everything drawn so far, weighted by the mixture of all proposals.
-        let logs: Vec<f64> = all
-            .rows()
-            .zip(&levels)
-            .map(|(x, l)| l - log_sum_exp(&used.iter().map(|q| q.log_density(x)).collect::<Vec<_>>()))
-            .collect();
+        let logs: Vec<f64> = levels.iter().zip(log_densities(&used, &all)).map(|(l, q)| l - q).collect();
         let enough = (60.0_f64).max(8.0 * d as f64).min(0.2 * logs.len() as f64);
         let mut power = 1.0;
         let mut weights = tempered(&logs, power);
@@ -213,11 +217,18 @@ pub(crate) fn integrate(target: &Target<'_>, starts: &[Vec<f64>], draws: usize, 
         deficient(&mut components, &all, &weights);
         proposal = Proposal::new(refine(components, &all, &weights, 3), &target.view.prior);
     }
-    let proposal = best.map_or(proposal, |b| b.1).rounded(draws / SHIFTS);
+    Ok(Adapted { proposal: best.map_or(proposal, |b| b.1), top, modes })
+}
+
+/// Integrates the surrogate with draws of a proposal that has adapted to it.
+pub(crate) fn integrate(target: &Target<'_>, adapted: &Adapted, draws: usize, seed: u64) -> Result<Integral> {
+    let Adapted { proposal, top, modes } = adapted.clone();
+    let d = target.process.dim();
+    let proposal = proposal.rounded(draws / SHIFTS);
     let points = proposal.draw(draws / SHIFTS, SHIFTS, seed, 0)?;
     let draws = points.len();
     let levels = target.levels(&points)?;
-    let log_proposal: Vec<f64> = points.as_slice().par_chunks(d).map(|x| proposal.log_density(x)).collect();
+    let log_proposal = proposal.log_densities(&points);
     let logs: Vec<f64> = levels.iter().zip(&log_proposal).map(|(l, q)| l - q).collect();
     let scale = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if !scale.is_finite() {
@@ -277,9 +288,8 @@ impl Integral {
         for shift in 0..SHIFTS {
             let points = proposal.draw(count, 1, seed, SHARPEN | shift as u64)?;
             let levels = target.levels(&points)?;
-            let logs = points.as_slice().par_chunks(points.dim()).zip(&levels);
-            let weights: Vec<f64> = logs.map(|(x, l)| (l - proposal.log_density(x) - largest).exp()).collect();
-            means.push(weights.iter().sum::<f64>() / count as f64);
+            let logs = levels.iter().zip(proposal.log_densities(&points));
+            means.push(logs.map(|(l, q)| (l - q - largest).exp()).sum::<f64>() / count as f64);
         }
         let mean = means.iter().sum::<f64>() / SHIFTS as f64;
         let error = between_shifts(&means, mean) / mean;
@@ -339,54 +349,57 @@ fn controlled(proposal: &Proposal, points: &Points, log_proposal: &[f64], weight
         return Ok((plain, plain_error));
     }
     // Column 0 is the constant; the others have mean zero.
-    let columns: Vec<Vec<f64>> = points
-        .as_slice()
-        .par_chunks(d)
-        .zip(log_proposal)
-        .map(|(x, log_q)| {
-            let mut row = Vec::with_capacity(count + 1);
-            row.push(1.0);
-            for &(k, degree) in &plans {
-                let normal = &proposal.components[k].1;
-                let ratio = (normal.log_density(x) - log_q).exp();
-                row.push(ratio - 1.0);
+    let p = count + 1;
+    let normals: Vec<(f64, Normal)> = plans.iter().map(|&(k, _)| (1.0, proposal.components[k].1.clone())).collect();
+    let densities = log_parts(&normals, points);
+    let mut rows = vec![1.0; n * p];
+    let each = rows.par_chunks_mut(p).zip(points.as_slice().par_chunks(d)).zip(densities.par_chunks(normals.len()));
+    each.zip(log_proposal).for_each_init(
+        || vec![0.0; d],
+        |z, (((row, x), densities), log_q)| {
+            let mut at = 1;
+            let mut push = |v: f64| {
+                row[at] = v;
+                at += 1;
+            };
+            for ((&(_, degree), (_, normal)), log) in plans.iter().zip(&normals).zip(densities) {
+                let ratio = (log - log_q).exp();
+                push(ratio - 1.0);
                 if degree >= 1 {
-                    let z = normal.white(x);
-                    row.extend(z.iter().map(|z| ratio * z));
-                    if degree >= 2 {
-                        for a in 0..d {
-                            for b in 0..=a {
-                                row.push(ratio * (z[a] * z[b] - if a == b { 1.0 } else { 0.0 }));
-                            }
+                    normal.white_into(x, z);
+                    z.iter().for_each(|z| push(ratio * z));
+                }
+                if degree >= 2 {
+                    for a in 0..d {
+                        for b in 0..=a {
+                            push(ratio * (z[a] * z[b] - if a == b { 1.0 } else { 0.0 }));
                         }
                     }
-                    if degree >= 3 {
-                        for a in 0..d {
-                            for b in 0..=a {
-                                for c in 0..=b {
-                                    // The third Hermite polynomial of the normal distribution.
-                                    let mut h = z[a] * z[b] * z[c];
-                                    if a == b {
-                                        h -= z[c];
-                                    }
-                                    if a == c {
-                                        h -= z[b];
-                                    }
-                                    if b == c {
-                                        h -= z[a];
-                                    }
-                                    row.push(ratio * h);
+                }
+                if degree >= 3 {
+                    for a in 0..d {
+                        for b in 0..=a {
+                            for c in 0..=b {
+                                // The third Hermite polynomial of the normal distribution.
+                                let mut h = z[a] * z[b] * z[c];
+                                if a == b {
+                                    h -= z[c];
                                 }
+                                if a == c {
+                                    h -= z[b];
+                                }
+                                if b == c {
+                                    h -= z[a];
+                                }
+                                push(ratio * h);
                             }
                         }
                     }
                 }
             }
-            row
-        })
-        .collect();
-    let p = count + 1;
-    let flat = Matrix::from_fn(n, p, |i, j| columns[i][j]);
+        },
+    );
+    let flat = Matrix::from_fn(n, p, |i, j| rows[i * p + j]);
     let gram = transpose_mul(&flat, &flat);
     let mut right = vec![0.0; p];
     for j in 0..p {
@@ -438,7 +451,7 @@ mod tests {
         let far = Normal::with_covariance(vec![2.0, 2.0], &[0.5, 0.2, 0.2, 0.5]).unwrap();
         let q = Proposal::new(vec![(0.7, near), (0.3, far)], &prior).rounded(1024);
         let points = q.draw(1024, SHIFTS, 7, 0).unwrap();
-        let logs = points.rows().map(|x| q.log_density(x)).collect();
+        let logs = q.log_densities(&points);
         (q, points, logs)
     }
 

@@ -6,6 +6,7 @@
 
 mod cells;
 mod climb;
+mod density;
 mod fit;
 mod integral;
 mod known;
@@ -233,7 +234,7 @@ impl LogBelief {
             levels.extend(
                 peak.target(self.cells.cell(k)).levels(&points)?.iter().map(|l| l + peak.known.best - self.known.best),
             );
-            ratios.extend(points.rows().map(|x| volume - proposal.log_density(x) - count));
+            ratios.extend(proposal.log_densities(&points).iter().map(|q| volume - q - count));
             flat.extend(points.rows().flat_map(|x| self.main().view.enter(&peak.view.leave(x))));
         }
         Ok((Points::new(self.known.dim(), flat)?, levels, ratios))

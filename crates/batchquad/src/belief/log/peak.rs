@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 use super::{
     cells::Cell,
     fit::fit,
-    integral::{Integral, Target, integrate},
+    integral::{Adapted, Integral, Target, adapt, integrate},
     known::{Known, typical_depth},
     process::{Hyper, Process},
     support::Support,
-    uncertainty::uncertainty,
+    uncertainty::{Uncertainty, uncertainty},
     view::{Region, View, divergence},
 };
 use crate::error::{Error, Result};
 
-/// Draws that integrate the surrogate.
+/// Draws that integrate the surrogate of a peak that is found.
 const DRAWS: usize = 16_384;
 
-/// Draws that show where to search.
+/// Draws that show where to search, and whether a peak is found.
 const FEW_DRAWS: usize = 2_048;
 
 /// While there are at most this many values, every fit has several starts; later only when they have grown by half.
@@ -207,7 +207,8 @@ fn make_search(known: &Known, recipe: &SearchRecipe, cell: Option<Cell<'_>>, see
     let view = View::made(recipe.region.clone())?;
     let limit = recipe.limit.unwrap_or(f64::INFINITY);
     let process = Process::new(recipe.hyper.clone(), known.compressed(&view, limit, true)?.0)?;
-    let integral = integrate(&target(known, &view, &process, None, cell), &known.starts(&view), FEW_DRAWS, seed)?;
+    let aim = target(known, &view, &process, None, cell);
+    let integral = integrate(&aim, &adapt(&aim, &known.starts(&view), seed)?, FEW_DRAWS, seed)?;
     Ok(Search { view, process, integral })
 }
 
@@ -251,7 +252,7 @@ pub(crate) fn search(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, se
     };
     // The coordinates follow the posterior until it has settled.
     let mut hyper = last.map(|r| r.hyper.clone());
-    let mut made: Option<(View, Settled, Integral)> = None;
+    let mut made: Option<(View, Settled, Adapted, Integral)> = None;
     let warm_support = last.and_then(|r| r.support.as_ref());
     let mut moved = f64::INFINITY;
     let mut again = false;
@@ -260,7 +261,8 @@ pub(crate) fn search(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, se
         let Some(view) = View::new(posterior.clone()) else { break };
         let settled = settle(known, &view, (hyper.as_ref(), warm_support), thorough || again || hyper.is_none())?;
         let aim = target(known, &view, &settled.process, settled.support.as_ref(), cell);
-        let integral = integrate(&aim, &known.starts(&view), DRAWS, seed)?;
+        let adapted = adapt(&aim, &known.starts(&view), seed)?;
+        let integral = integrate(&aim, &adapted, FEW_DRAWS, seed)?;
         // Hyperparameters that had served and no longer do are searched for once more from the beginning.
         if was_found && !again && !thorough && integral.top > credible_top(d) {
             again = true;
@@ -275,13 +277,13 @@ pub(crate) fn search(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, se
             posterior = view.leave_moments(&integral.mean, &integral.covariance);
         }
         hyper = Some(settled.process.hyper.clone());
-        made = Some((view, settled, integral));
+        made = Some((view, settled, adapted, integral));
         if !good || far < SETTLED {
             break;
         }
         round += 1;
     }
-    let Some((view, Settled { process, active, support }, integral)) = made else {
+    let Some((view, Settled { process, active, support }, adapted, integral)) = made else {
         // The region that the search began with has no coordinates.
         return Err(Error::Numerical { what: "coordinates of the posterior".into(), reason: "there are none".into() });
     };
@@ -298,24 +300,29 @@ pub(crate) fn search(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, se
         support: support.as_ref().map(|s| s.hyper().clone()),
         search: looking.as_ref().map(|l| l.0.clone()),
     };
-    let mut peak =
-        finish(known, recipe.clone(), (view, process, support, integral), looking.map(|l| l.1), (cell, seed))?;
-    let found = peak.model_sd < 1.0
-        && peak.integral.effective > 0.05
+    let uncertain = uncertainty(&process, &integral, COVARIANCES)?;
+    recipe.found = uncertain.model_variance < 1.0
+        && integral.effective > 0.05
         && known.near_count() >= d + 2
-        && peak.integral.top < credible_top(d)
-        && peak.log_z < known.largest_likelihood + 1.0
+        && integral.top < credible_top(d)
+        && log_evidence(known, &view, &integral, &uncertain) < known.largest_likelihood + 1.0
         && rise < if was_found { 3.0 + 0.5 * d as f64 } else { 2.0 + 0.25 * d as f64 };
-    recipe.found = found;
     // With fewer values than a quadratic has coefficients nothing contradicts it.
-    let determined = peak.process.len() >= (d + 1) * (d + 2) / 2 + 2;
-    recipe.arrived = found && determined && moved < STEADY && rise < 1.0 + 0.1 * d as f64;
-    if found {
+    let determined = process.len() >= (d + 1) * (d + 2) / 2 + 2;
+    recipe.arrived = recipe.found && determined && moved < STEADY && rise < 1.0 + 0.1 * d as f64;
+    let looking = if recipe.found {
         recipe.search = None;
-        peak.search = None;
-    }
-    peak.recipe = recipe;
-    Ok(peak)
+        None
+    } else {
+        looking.map(|l| l.1)
+    };
+    let aim = target(known, &view, &process, support.as_ref(), cell);
+    let integral = if recipe.found { integrate(&aim, &adapted, DRAWS, seed)? } else { integral };
+    finish(known, recipe, (view, process, support, integral), looking, (cell, seed))
+}
+
+fn log_evidence(known: &Known, view: &View, integral: &Integral, uncertain: &Uncertainty) -> f64 {
+    known.best + integral.log_mass + view.log_volume + uncertain.inflation.0
 }
 
 /// By how much the surrogate's maximum may exceed the best node, in nats.
@@ -330,7 +337,8 @@ pub(crate) fn recall(known: &Known, recipe: &PeakRecipe, cell: Option<Cell<'_>>,
     let labels = |hyper: &Hyper| Support::new(hyper.clone(), known.distances(&view, &known.near())?);
     let support = recipe.support.as_ref().map(labels).transpose()?;
     let aim = target(known, &view, &process, support.as_ref(), cell);
-    let integral = integrate(&aim, &known.starts(&view), DRAWS, seed)?;
+    let draws = if recipe.found { DRAWS } else { FEW_DRAWS };
+    let integral = integrate(&aim, &adapt(&aim, &known.starts(&view), seed)?, draws, seed)?;
     let search = recipe.search.as_ref().map(|s| make_search(known, s, cell, seed)).transpose()?;
     finish(known, recipe.clone(), (view, process, support, integral), search, (cell, seed))
 }
@@ -351,11 +359,13 @@ fn finish(
 ) -> Result<Peak> {
     let uncertain = uncertainty(&process, &integral, COVARIANCES)?;
     let wanted = (SAMPLING, uncertain.model_variance.sqrt().max(FINE));
-    integral.sharpen(&target(known, &view, &process, support.as_ref(), cell), wanted, seed)?;
+    if recipe.found {
+        integral.sharpen(&target(known, &view, &process, support.as_ref(), cell), wanted, seed)?;
+    }
     let precision = process.factor.inverse_diagonal();
     let moves = process.weights.iter().zip(&precision).zip(&uncertain.influence);
     let jackknife_sd = moves.map(|((w, p), b)| (b * w / p).powi(2)).sum::<f64>().sqrt();
-    let log_z = known.best + integral.log_mass + view.log_volume + uncertain.inflation.0;
+    let log_z = log_evidence(known, &view, &integral, &uncertain);
     let edge_sd = match &support {
         Some(support) => support.spread(&integral, seed)?,
         None => 0.0,

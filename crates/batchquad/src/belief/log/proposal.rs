@@ -1,5 +1,6 @@
 //! Mixtures of normal distributions to draw from, and their adaptation to a density. `MATH.md` §15.
 
+use super::density::{log_densities, log_parts};
 use crate::{
     error::Result,
     numeric::{
@@ -47,8 +48,14 @@ impl Normal {
 
     /// `L⁻¹(x − mean)`.
     pub(crate) fn white(&self, x: &[f64]) -> Vec<f64> {
+        let mut z = vec![0.0; x.len()];
+        self.white_into(x, &mut z);
+        z
+    }
+
+    /// [`Normal::white`] into `z`.
+    pub(crate) fn white_into(&self, x: &[f64], z: &mut [f64]) {
         let d = x.len();
-        let mut z = vec![0.0; d];
         for a in 0..d {
             let mut v = x[a] - self.mean[a];
             for c in 0..a {
@@ -56,11 +63,15 @@ impl Normal {
             }
             z[a] = v / self.lower[a * d + a];
         }
-        z
     }
 
     pub(crate) fn log_density(&self, x: &[f64]) -> f64 {
         self.log_norm - 0.5 * self.white(x).iter().map(|z| z * z).sum::<f64>()
+    }
+
+    /// The logarithm of the density at the mean.
+    pub(crate) fn log_norm(&self) -> f64 {
+        self.log_norm
     }
 
     /// `mean + Lz`.
@@ -110,9 +121,13 @@ impl Proposal {
         Self { components, all }
     }
 
-    pub(crate) fn log_density(&self, x: &[f64]) -> f64 {
-        let terms: Vec<f64> = self.all.iter().map(|(share, n)| share.ln() + n.log_density(x)).collect();
-        log_sum_exp(&terms)
+    pub(crate) fn log_densities(&self, points: &Points) -> Vec<f64> {
+        log_densities(&self.all, points)
+    }
+
+    /// All that it is made of, with shares that sum to one.
+    pub(crate) fn normals(&self) -> &[(f64, Normal)] {
+        &self.all
     }
 
     /// The same mixture with shares that are whole numbers of draws out of `count`, so that it can be drawn from without chance.
@@ -163,6 +178,9 @@ const MOST: usize = 12;
 /// A component with less than this share is dropped.
 const LEAST_SHARE: f64 = 5e-3;
 
+/// A draw with less than this share of the largest weight changes no component.
+const NOTHING: f64 = 1e-9;
+
 /// One step of expectation–maximisation of the components on a weighted sample, `rounds` times.
 pub(crate) fn refine(
     mut components: Vec<(f64, Normal)>,
@@ -171,18 +189,19 @@ pub(crate) fn refine(
     rounds: usize,
 ) -> Vec<(f64, Normal)> {
     let d = points.dim();
+    let nothing = NOTHING * weights.iter().copied().fold(0.0, f64::max);
     for _ in 0..rounds {
         let k = components.len();
         let mut total = vec![0.0; k];
         let mut squares = vec![0.0; k];
         let mut mean = vec![vec![0.0; d]; k];
         let mut responsibilities = vec![0.0; k * points.len()];
-        for (i, (x, w)) in points.rows().zip(weights).enumerate() {
-            if *w <= 0.0 {
+        let parts = log_parts(&components, points);
+        for (i, ((x, w), logs)) in points.rows().zip(weights).zip(parts.chunks_exact(k)).enumerate() {
+            if *w <= nothing {
                 continue;
             }
-            let logs: Vec<f64> = components.iter().map(|(share, n)| share.ln() + n.log_density(x)).collect();
-            let sum = log_sum_exp(&logs);
+            let sum = log_sum_exp(logs);
             for (c, log) in logs.iter().enumerate() {
                 let r = if sum.is_finite() { w * (log - sum).exp() } else { 0.0 };
                 responsibilities[i * k + c] = r;
@@ -203,7 +222,7 @@ pub(crate) fn refine(
             let mut covariance = vec![0.0; d * d];
             for (i, x) in points.rows().enumerate() {
                 let r = responsibilities[i * k + c];
-                if r > 0.0 {
+                if r > nothing {
                     for a in 0..d {
                         let v = r * (x[a] - centre[a]);
                         for b in 0..=a {

@@ -47,10 +47,11 @@ pub(crate) fn uncertainty(process: &Process, integral: &Integral, count: usize) 
     let weights: Vec<f64> = share.iter().zip(&factors).map(|(s, f)| s * f / factor).collect();
     let mut total = 0.0;
     for i in 0..count {
-        for j in 0..count {
+        for j in 0..=i {
             let cap = (variance[i].min(VARIANCE_CAP) * variance[j].min(VARIANCE_CAP)).sqrt();
             let c = (prior.get(i, j) - explained.get(i, j)).clamp(-cap, cap);
-            total += weights[i] * weights[j] * c.exp_m1();
+            let pairs = if i == j { 1.0 } else { 2.0 };
+            total += pairs * weights[i] * weights[j] * c.exp_m1();
         }
     }
     let model_variance = total.max(0.0).ln_1p();

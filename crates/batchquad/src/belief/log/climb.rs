@@ -18,17 +18,24 @@ const PATIENCE: f64 = 2.0;
 /// How far around its best value a climb reaches, relative to the distance of the nearest peak.
 const REACH: f64 = 0.5;
 
-/// The standard deviations of `log Z`, by the processes of the peaks that are found, below which half and most of the points go up to a further peak.
+/// The standard deviations of `log Z`, by the processes of the peaks that are found, below which one, two and five of eight points go up to a further peak.
 const KNOWN: [f64; 3] = [0.1, 0.02, 0.001];
 
-/// How many of eight points go up to a further peak: the better the others are known, the more.
-pub(crate) fn eighths(sd: f64) -> u64 {
-    match sd {
+/// Half of the points go on with a climb when the values have grown by this factor since a first peak was found: a peak that was overlooked is a worse
+/// error than any that is left there.
+const SEASONED: f64 = 1.5;
+const HALF: u64 = 4;
+
+/// How many of eight points go up to a further peak: the better the others are known, the more. `grown` is by what factor the values have grown since
+/// the first was found, where a climb is under way.
+pub(crate) fn eighths(sd: f64, grown: Option<f64>) -> u64 {
+    let known = match sd {
         sd if sd > KNOWN[0] => 0,
         sd if sd > KNOWN[1] => 1,
         sd if sd > KNOWN[2] => 2,
         _ => 5,
-    }
+    };
+    if grown.is_some_and(|g| g >= SEASONED) { known.max(HALF) } else { known }
 }
 
 /// A climb under way.

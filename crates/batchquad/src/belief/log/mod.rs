@@ -41,12 +41,9 @@ use crate::{
 /// nothing smaller would be honest. It is more where the best values still differ by more.
 const NOT_ARRIVED: f64 = 20.0;
 
-/// Chosen by measurement: the variances of process and jackknife count to `a + b/n` with `n` values, at least the process's.
-const CALIBRATION: (f64, f64) = (0.25, 15.0);
-
-/// The share at the least where the noise is above this.
-const NOISY: f64 = 0.02;
-const NOISY_SHARE: f64 = 0.75;
+/// Chosen by measurement: the variance of the process, times its surprise, counts `a + b/n` times with `n` values. Hyperparameters are not known
+/// either, and the less the fewer values there are to find them from.
+const CALIBRATION: (f64, f64) = (1.25, 50.0);
 
 /// Chosen by measurement: draws of the edge differ a little less than the edge does from the truth.
 const EDGE_CALIBRATION: f64 = 1.5;
@@ -143,20 +140,16 @@ impl LogBelief {
         self.together(|peak| peak.jackknife_sd)
     }
 
-    /// The standard deviations of `log Z` of which the stated one is made: of the process and of the jackknife, of which `process` is made; of
-    /// the sampling; of the likelihood's edge; of what may be unseen.
+    /// The standard deviations of `log Z` of which the stated one is made: of the process; of the jackknife, which tells how far the process can be
+    /// believed; `process`, made of both; of the sampling; of the likelihood's edge; of what may be unseen.
     #[must_use]
     pub fn parts(&self) -> [(&'static str, f64); 6] {
-        // Both tell of the same ignorance. Where the values are noisy the process knows it best; where they are not, both together state too
-        // much, and the less so the fewer values there are to find hyperparameters from.
-        let share = CALIBRATION.0 + CALIBRATION.1 / self.known.len() as f64;
-        let share = if self.noise() > NOISY { share.max(NOISY_SHARE) } else { share };
-        let (model, jackknife) = (self.model_sd(), self.jackknife_sd());
-        let both = share * (model * model + jackknife * jackknife);
+        let wider = CALIBRATION.0 + CALIBRATION.1 / self.known.len() as f64;
+        let process = self.together(|peak| (wider * peak.surprise).sqrt() * peak.model_sd);
         [
-            ("model", model),
-            ("jackknife", jackknife),
-            ("process", both.sqrt().max(model)),
+            ("model", self.model_sd()),
+            ("jackknife", self.jackknife_sd()),
+            ("process", process),
             ("sampling", self.together(|peak| peak.monte_carlo_sd)),
             ("edge", EDGE_CALIBRATION * self.together(|peak| peak.edge_sd)),
             ("unseen", (2.0 * self.unseen()).ln_1p()),

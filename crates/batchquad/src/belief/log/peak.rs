@@ -40,6 +40,9 @@ const COVARIANCES: usize = 384;
 const SAMPLING: f64 = 0.3;
 const FINE: f64 = 1e-3;
 
+/// Values that are as surprising as the process expects, beside those that there are.
+const DOUBT: f64 = 0.02;
+
 /// All that was searched for: with its values it makes the peak.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PeakRecipe {
@@ -80,6 +83,8 @@ pub(crate) struct Peak {
     pub(crate) log_z: f64,
     pub(crate) model_sd: f64,
     pub(crate) jackknife_sd: f64,
+    /// How much larger the errors of leaving out single values are than the process expects: a factor of its variance.
+    pub(crate) surprise: f64,
     pub(crate) monte_carlo_sd: f64,
     /// What is not known about where the likelihood becomes zero.
     pub(crate) edge_sd: f64,
@@ -350,6 +355,25 @@ pub(crate) fn predictor(known: &Known, recipe: &PeakRecipe) -> Result<(View, Pro
     Ok((view, process))
 }
 
+/// The variance of `log Z` by the jackknife, `J = Σᵢ (bᵢrᵢ)²`, and its ratio to what the process expects it to be, `E = Σᵢ bᵢ²/pᵢ` with precisions
+/// `pᵢ = [K⁻¹]ᵢᵢ`. The ratio counts as that of `m = E²/Σᵢ(bᵢ²/pᵢ)²` independent values, less the share that a quadratic takes, beside [`DOUBT`] of
+/// one at which it is 1.
+fn surprise(process: &Process, influence: &[f64]) -> (f64, f64) {
+    let precision = process.factor.inverse_diagonal();
+    let (mut jackknife, mut expected, mut squares) = (0.0, 0.0, 0.0);
+    for ((w, p), b) in process.weights.iter().zip(&precision).zip(influence) {
+        let share = b * b / p;
+        jackknife += (b * w / p).powi(2);
+        expected += share;
+        squares += share * share;
+    }
+    let (n, d) = (process.len() as f64, process.dim() as f64);
+    let free = (1.0 - 0.5 * (d + 1.0) * (d + 2.0) / n).max(0.0);
+    let count = free * expected * expected / squares.max(f64::MIN_POSITIVE);
+    let ratio = jackknife / expected.max(f64::MIN_POSITIVE);
+    (jackknife, (count * ratio + DOUBT) / (count + DOUBT))
+}
+
 fn finish(
     known: &Known,
     recipe: PeakRecipe,
@@ -362,9 +386,7 @@ fn finish(
     if recipe.found {
         integral.sharpen(&target(known, &view, &process, support.as_ref(), cell), wanted, seed)?;
     }
-    let precision = process.factor.inverse_diagonal();
-    let moves = process.weights.iter().zip(&precision).zip(&uncertain.influence);
-    let jackknife_sd = moves.map(|((w, p), b)| (b * w / p).powi(2)).sum::<f64>().sqrt();
+    let (jackknife, surprise) = surprise(&process, &uncertain.influence);
     let log_z = log_evidence(known, &view, &integral, &uncertain);
     let edge_sd = match &support {
         Some(support) => support.spread(&integral, seed)?,
@@ -373,7 +395,8 @@ fn finish(
     Ok(Peak {
         log_z,
         model_sd: uncertain.model_variance.sqrt(),
-        jackknife_sd,
+        jackknife_sd: jackknife.sqrt(),
+        surprise,
         monte_carlo_sd: integral.monte_carlo.hypot(uncertain.inflation.1),
         edge_sd,
         support,

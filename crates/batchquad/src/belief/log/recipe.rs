@@ -54,6 +54,9 @@ pub struct Recipe {
     /// How many of eight points were to go on with the climb.
     #[serde(default)]
     eighths: u64,
+    /// How many values there were when the largest peak was found; none while it is not.
+    #[serde(default)]
+    since: usize,
 }
 
 impl Recipe {
@@ -230,6 +233,11 @@ pub(crate) fn search(known: &Known, last: Option<&Recipe>, seed: u64) -> Result<
     let support = peaks.peaks[0].support.as_ref();
     let scout = scout::process(known, support, last.map(|r| &r.scout), thorough)?.hyper;
     let several = peaks.peaks.len() > 1;
+    let since = match last {
+        _ if !peaks.peaks[0].recipe.found => 0,
+        Some(last) if last.since > 0 => last.since,
+        _ => known.len(),
+    };
     let recipe = Recipe {
         main: peaks.peaks[0].recipe.clone(),
         scout,
@@ -239,9 +247,11 @@ pub(crate) fn search(known: &Known, last: Option<&Recipe>, seed: u64) -> Result<
         trail,
         nodes: known.len(),
         eighths: 0,
+        since,
     };
     let mut belief = finish(known, recipe, (peaks.cells, peaks.peaks), climb.map(|c| c.1), seed)?;
-    belief.recipe.eighths = climb::eighths(belief.process_sd());
+    let grown = belief.climb.as_ref().map(|_| known.len() as f64 / belief.recipe.since.max(1) as f64);
+    belief.recipe.eighths = climb::eighths(belief.process_sd(), grown);
     Ok(belief)
 }
 

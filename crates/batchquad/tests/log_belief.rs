@@ -6,6 +6,7 @@ use std::f64::consts::TAU;
 
 use batchquad::{
     Config, Engine, Prior, Settings,
+    choose::BatchRule,
     infer::Method,
     integrate,
     journal::{Event, Told},
@@ -187,6 +188,42 @@ fn threads_do_not_change_a_bit() {
         })
     };
     assert_eq!(bits(1), bits(3));
+}
+
+#[test]
+fn cones_keep_the_points_of_a_batch_apart() {
+    // A bent posterior; its evidence by a sum over a grid.
+    let bent = |t: &[f64]| -0.5 * ((t[0] / 0.6).powi(2) + ((t[1] - 0.8 * t[0] * t[0]) / 0.2).powi(2));
+    let cells: Vec<f64> = (0..800).map(|i| -6.0 + 0.015 * (f64::from(i) + 0.5)).collect();
+    let density = |x: f64, y: f64| (bent(&[x, y]) - 0.5 * (x * x + y * y)).exp() / TAU;
+    let truth = cells.iter().flat_map(|x| cells.iter().map(move |y| density(*x, *y))).sum::<f64>() * 0.015 * 0.015;
+    let run = |batch_rule: BatchRule| {
+        let settings = Settings {
+            surrogate: SurrogateChoice::Log,
+            batch_rule,
+            max_evaluations: 72,
+            batch: 8,
+            ..Settings::default()
+        };
+        integrate(bent, prior(2), Config { settings, ..Config::default() }).unwrap()
+    };
+    let [conditioned, cones] = [BatchRule::KrigingBeliever, BatchRule::LocalPenalisation].map(run);
+    let points = |run: &batchquad::Integral| -> Vec<Vec<f64>> {
+        run.engine.ledger().entries().map(|e| e.job.theta.clone()).collect()
+    };
+    let (conditioned, points) = (points(&conditioned), points(&cones));
+    assert_ne!(conditioned, points);
+    let error = cones.estimate.log_z - truth.ln();
+    assert!(error.abs() < 0.02 && error.abs() < 3.0 * cones.estimate.log_z_sd, "{error} ± {}", cones.estimate.log_z_sd);
+    // Without cones all points of a batch that are chosen by the variance of the integrand would be the same candidate's neighbours.
+    for batch in points[40..].chunks(8) {
+        for (i, a) in batch.iter().enumerate() {
+            for b in &batch[..i] {
+                let square: f64 = a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum();
+                assert!(square.sqrt() > 0.02, "{a:?} {b:?}");
+            }
+        }
+    }
 }
 
 #[test]

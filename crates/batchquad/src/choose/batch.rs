@@ -13,8 +13,8 @@ use crate::{
 /// Chooses `n` latent points to evaluate at once, while `pending` latent ones are still being evaluated.
 ///
 /// For a belief about the likelihood or its square root this is [`select`], by `rule` and the acquisition of `search`.
-/// A belief about the logarithm has a rule of its own ([`MATH.md` §15](crate::math)), which takes only the seed and the
-/// number of jobs from `search`.
+/// A belief about the logarithm has a rule of its own ([`MATH.md` §15](crate::math)), which takes how points are
+/// [kept apart](Rule::apart) from `rule`, and only the seed and the number of jobs from `search`.
 ///
 /// # Errors
 /// As [`select`].
@@ -30,7 +30,7 @@ pub fn batch(belief: &Belief, rule: &dyn Rule, pending: &Points, n: usize, searc
                 return Err(Error::invalid("size of the batch", n, "at least 1"));
             }
             belief.nodes().require_dim("pending points", pending.dim())?;
-            let points = log::select(belief, pending, n, search.seed, search.asked)?;
+            let points = log::select(belief, rule.apart(), pending, n, (search.seed, search.asked))?;
             Ok(Selection { points, fallbacks: 0, evaluations: 0 })
         }
     }

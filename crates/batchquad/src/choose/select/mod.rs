@@ -13,6 +13,7 @@ mod top;
 
 pub use believer::{Fantasy, Lie};
 pub use climb::MIN_SEPARATION;
+pub(crate) use climb::scaled_square;
 pub use gonzalez::{GonzalezPenalty, Penalised as GonzalezPenalised};
 pub use penalise::{Cone, Penalisation, SoftMinimum, log_lipschitz};
 
@@ -86,6 +87,21 @@ pub trait Rule {
     /// # Errors
     /// Numerical errors as for [`Surrogate::condition`]; constants out of range.
     fn select(&self, belief: &Surrogate, pending: &Points, n: usize, search: Search<'_>) -> Result<Selection>;
+
+    /// How it keeps points apart when the belief is about the logarithm of the likelihood.
+    fn apart(&self) -> Apart {
+        Apart::Conditioned
+    }
+}
+
+/// How the points of a batch are kept apart when the belief is about the logarithm of the likelihood ([`MATH.md` §15](crate::math)).
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Apart {
+    /// Each choice counts on the values of those before it. What is not known does not depend on them, so there is nothing to believe.
+    #[default]
+    Conditioned,
+    /// Each is cut by cones around those before it.
+    Cones(Penalisation),
 }
 
 /// The constants of all rules that have any; each is described where its rule is.

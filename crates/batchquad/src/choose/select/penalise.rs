@@ -7,7 +7,7 @@ use crate::{
     choose::{
         acquire::Acquisition,
         select::{
-            Rule, Search, Selection,
+            Apart, Rule, Search, Selection,
             climb::{Climb, scaled_gradient, scaled_square, unscaled},
         },
     },
@@ -216,6 +216,10 @@ fn log_gradient_norm(jets: &Jets, at: usize, lengthscales: &[f64]) -> (f64, Vec<
 }
 
 impl Rule for Penalisation {
+    fn apart(&self) -> Apart {
+        Apart::Cones(*self)
+    }
+
     fn select(&self, belief: &Surrogate, pending: &Points, n: usize, search: Search<'_>) -> Result<Selection> {
         require_positive("slope of the cones", self.slope)?;
         require_positive("power of the soft minimum", self.power)?;

@@ -1,0 +1,80 @@
+//! The way up to a peak that is not found.
+
+use super::square;
+use crate::{
+    belief::log::{Peak, Search, resample},
+    error::Result,
+    numeric::{
+        optim::{Ascent, Bounds, maximise},
+        rng::{Purpose, Stream},
+    },
+    points::Points,
+};
+
+/// Half the widths of the boxes in which the surrogates' maxima are tried, in standard deviations of the best nodes.
+const BOXES: [f64; 3] = [2.0, 0.5, 0.12];
+
+/// The way up to a peak that is not found: the maxima of its surrogates in boxes around the best node, then draws of the searching surrogate's posterior.
+pub(super) struct Climb<'a> {
+    search: &'a Search,
+    tops: std::vec::IntoIter<Vec<f64>>,
+    stream: Stream,
+}
+
+impl<'a> Climb<'a> {
+    /// None if the peak is found.
+    pub(super) fn new(peak: &'a Peak, pending: &Points, seed: u64, asked: u64) -> Result<Option<Self>> {
+        let Some(search) = &peak.search else { return Ok(None) };
+        let mut tops = tops(peak, search, pending)?;
+        if !tops.is_empty() {
+            let first = asked as usize % tops.len();
+            tops.rotate_left(first);
+        }
+        let stream = Stream::new(seed, Purpose::Select, asked << 8 | 1);
+        Ok(Some(Self { search, tops: tops.into_iter(), stream }))
+    }
+
+    pub(super) fn next(&mut self) -> Vec<f64> {
+        match self.tops.next() {
+            Some(top) => top,
+            None => self.draw(),
+        }
+    }
+
+    pub(super) fn draw(&mut self) -> Vec<f64> {
+        let Search { view, integral, .. } = self.search;
+        let drawn = resample(&integral.weights, 1, self.stream.uniform());
+        view.leave(integral.points.row(drawn[0]))
+    }
+}
+
+/// Where the surrogates expect the most within smaller and smaller boxes around the best node: the smaller, the more they can be believed.
+fn tops(peak: &Peak, search: &Search, pending: &Points) -> Result<Vec<Vec<f64>>> {
+    let Search { view, process, .. } = search;
+    let waiting: Vec<Vec<f64>> = pending.rows().map(|u| view.enter(u)).collect();
+    let known: Vec<Vec<f64>> = peak.known.nodes.rows().map(|u| view.enter(u)).collect();
+    let mut tops: Vec<Vec<f64>> = Vec::new();
+    for r in BOXES {
+        let own = |x: &[f64]| {
+            let (value, gradient, _) = peak.process.jet(&peak.view.enter(&view.leave(x)), false);
+            (value, peak.view.pull(&gradient, view), Vec::new())
+        };
+        let found = [summit(|x| process.jet(x, false), process.dim(), r)?, summit(own, process.dim(), r)?];
+        for x in found.into_iter().flatten() {
+            let near = |t: &Vec<f64>| square(t, &x) < (0.2 * r).powi(2);
+            if !tops.iter().chain(&waiting).any(near) && !known.iter().any(|t| square(t, &x) < 1e-6) {
+                tops.push(x);
+            }
+        }
+    }
+    Ok(tops.iter().map(|x| view.leave(x)).collect())
+}
+
+/// Where a function with its gradient is largest in the box `[−r, r]ᵈ`, climbing from its middle.
+fn summit(jet: impl Fn(&[f64]) -> (f64, Vec<f64>, Vec<f64>), d: usize, r: f64) -> Result<Option<Vec<f64>>> {
+    let ascent = Ascent { max_evaluations: 60, gradient_tolerance: 1e-4, value_tolerance: 1e-6, max_step: r };
+    let found = maximise(&[vec![0.0; d]], &Bounds::cube(d, -r, r)?, ascent, |trials| {
+        Ok(trials.iter().map(|x| jet(x)).map(|(value, gradient, _)| (value, gradient)).collect())
+    })?;
+    Ok(found.into_iter().next().filter(|s| s.value.is_finite()).map(|s| s.x))
+}

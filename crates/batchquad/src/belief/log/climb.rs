@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    known::Known,
+    known::{Known, typical_depth},
     peak::{Peak, PeakRecipe},
 };
 use crate::{error::Result, points::Points};
@@ -21,21 +21,22 @@ const REACH: f64 = 0.5;
 /// The standard deviations of `log Z`, by the processes of the peaks that are found, below which one, two and five of eight points go up to a further peak.
 const KNOWN: [f64; 3] = [0.1, 0.02, 0.001];
 
-/// Half of the points go on with a climb when the values have grown by this factor since a first peak was found: a peak that was overlooked is a worse
-/// error than any that is left there.
+/// Half of the points go on with a climb that rises, when the values have grown by this factor since a first peak was found: a peak that was overlooked is
+/// a worse error than any that is left there.
 const SEASONED: f64 = 1.5;
 const HALF: u64 = 4;
 
 /// How many of eight points go up to a further peak: the better the others are known, the more. `grown` is by what factor the values have grown since
-/// the first was found, where a climb is under way.
-pub(crate) fn eighths(sd: f64, grown: Option<f64>) -> u64 {
+/// the first was found.
+pub(crate) fn eighths(sd: f64, grown: f64, climb: Option<&ClimbRecipe>, dim: usize) -> u64 {
     let known = match sd {
         sd if sd > KNOWN[0] => 0,
         sd if sd > KNOWN[1] => 1,
         sd if sd > KNOWN[2] => 2,
         _ => 5,
     };
-    if grown.is_some_and(|g| g >= SEASONED) { known.max(HALF) } else { known }
+    let rises = climb.is_some_and(|c| c.risen > typical_depth(dim));
+    if rises && grown >= SEASONED { known.max(HALF) } else { known }
 }
 
 /// A climb under way.
@@ -45,13 +46,25 @@ pub(crate) struct ClimbRecipe {
     pub(crate) members: Vec<usize>,
     /// About how many points it has had since its best value.
     spent: f64,
+    /// By how many nats its best value has risen since it began.
+    #[serde(default)]
+    risen: f64,
     pub(crate) peak: PeakRecipe,
 }
 
 impl ClimbRecipe {
-    pub(crate) fn new(members: Vec<usize>, peak: PeakRecipe, spent: f64) -> Self {
-        Self { members, spent, peak }
+    pub(crate) fn new(step: Step, peak: PeakRecipe) -> Self {
+        let Step { members, spent, risen } = step;
+        Self { members, spent, risen, peak }
     }
+}
+
+/// Where a climb is.
+pub(crate) struct Step {
+    /// The numbers of its values, the best first.
+    pub(crate) members: Vec<usize>,
+    spent: f64,
+    risen: f64,
 }
 
 /// What climbs have left behind.
@@ -72,7 +85,7 @@ impl Trail {
     }
 }
 
-/// Where a climb goes on, or a new one begins: its values, the best first, and the points spent on it since. It is among the values that no peak explains
+/// Where a climb goes on, or a new one begins. It is among the values that no peak explains
 /// and begins with the highest that no climb has passed.
 ///
 /// `own` are the numbers of the values that belong to each peak; `newest` is how many values of the climb have come since it was last looked at.
@@ -82,7 +95,7 @@ pub(crate) fn next(
     last: Option<&ClimbRecipe>,
     newest: f64,
     trail: &mut Trail,
-) -> Result<Option<(Vec<usize>, f64)>> {
+) -> Result<Option<Step>> {
     let mut open = Vec::new();
     for (peak, own) in peaks.iter().zip(own) {
         let left = peak.known.left_out(peak.active());
@@ -95,12 +108,15 @@ pub(crate) fn next(
     loop {
         open.retain(|&i| !trail.passes(known, i));
         let Some(&root) = open.first() else { return Ok(None) };
-        let spent = match last {
-            Some(last) if last.members.first() == Some(&root) => last.spent + newest,
-            _ => 0.0,
+        let (spent, risen) = match last.and_then(|last| last.members.first().map(|&best| (last, best))) {
+            Some((last, best)) if best == root => (last.spent + newest, last.risen),
+            Some((last, best)) if known.depth[root] < known.depth[best] => {
+                (0.0, last.risen + known.depth[best] - known.depth[root])
+            }
+            _ => (0.0, 0.0),
         };
         if spent < PATIENCE * (known.dim() + 1) as f64 {
-            return Ok(Some((open, spent)));
+            return Ok(Some(Step { members: open, spent, risen }));
         }
         let at = known.nodes.row(root);
         let nearest = peaks.iter().map(|p| distance(&p.recipe.posterior.centre, at)).fold(f64::INFINITY, f64::min);

@@ -212,9 +212,9 @@ pub(crate) fn search(known: &Known, last: Option<&Recipe>, seed: u64) -> Result<
         let before = last.and_then(|l| l.climb.as_ref());
         let newest = last.map_or(0.0, |l| (known.len().saturating_sub(l.nodes) as u64 * l.eighths) as f64 / 8.0);
         let around = (&peaks.peaks[..], &peaks.members[..]);
-        if let Some((members, spent)) = climb::next(known, around, before, newest, &mut trail)? {
+        if let Some(step) = climb::next(known, around, before, newest, &mut trail)? {
             let warm = before.map_or(Begin::Nowhere, |c| Begin::Last(&c.peak));
-            let peak = peak::search(&known.subset(&members)?, warm, None, seed)?;
+            let peak = peak::search(&known.subset(&step.members)?, warm, None, seed)?;
             let mut places = peaks.places();
             places.push((peak.recipe.posterior.clone(), Some(&peak.recipe)));
             let more = if peak.recipe.found && places.len() <= MOST_PEAKS {
@@ -224,7 +224,7 @@ pub(crate) fn search(known: &Known, last: Option<&Recipe>, seed: u64) -> Result<
             };
             match more {
                 Some(more) => peaks = more,
-                None => climb = Some((ClimbRecipe::new(members, peak.recipe.clone(), spent), peak)),
+                None => climb = Some((ClimbRecipe::new(step, peak.recipe.clone()), peak)),
             }
         }
     }
@@ -250,8 +250,8 @@ pub(crate) fn search(known: &Known, last: Option<&Recipe>, seed: u64) -> Result<
         since,
     };
     let mut belief = finish(known, recipe, (peaks.cells, peaks.peaks), climb.map(|c| c.1), seed)?;
-    let grown = belief.climb.as_ref().map(|_| known.len() as f64 / belief.recipe.since.max(1) as f64);
-    belief.recipe.eighths = climb::eighths(belief.process_sd(), grown);
+    let grown = known.len() as f64 / since.max(1) as f64;
+    belief.recipe.eighths = climb::eighths(belief.process_sd(), grown, belief.recipe.climb.as_ref(), known.dim());
     Ok(belief)
 }
 

@@ -107,9 +107,7 @@ impl Distribution {
     pub fn periodic(self) -> Result<Self> {
         match self.0 {
             Family::Uniform { low, high, .. } => Family::Uniform { low, high, periodic: true }.try_into(),
-            other => {
-                Err(Error::invalid(format!("prior of a periodic parameter is {}", other.name()), true, "a uniform one"))
-            }
+            other => Err(Error::invalid("prior of a periodic parameter", other.name(), "a uniform one")),
         }
     }
 

@@ -295,7 +295,8 @@ fn readings(current: &Current, surrogate: &Surrogate) -> Option<Finding> {
         return None;
     }
     let value = apart / current.estimate.log_z_sd.max(NATS);
-    let level = above(value, 2.0, 4.0);
+    // Where the process is smooth on the scale of the measure its own variance covers this mass to within 0.7 error bars.
+    let level = above(value, 1.5, 3.0);
     let advice = if level == Level::Fine { "" } else { "; surrogate = \"wsabi-l\" leaves it out" };
     let sentence = format!(
         "mass that is expected where nothing has been seen makes up {} nats of log Z, {value:.1} error bars{advice}",

@@ -8,7 +8,7 @@ pub fn rounded(value: f64, sd: f64) -> String {
     }
     let digits = 1.0 - sd.log10().floor();
     // Powers of ten are for numbers that are long without them, not for ordinary ones that are known very well.
-    if (digits > 12.0 && value.abs() < 1e-6) || value.abs() >= 1e12 {
+    if (digits > 12.0 && value != 0.0 && value.abs() < 1e-6) || value.abs() >= 1e12 {
         let meaningful = (digits + value.abs().log10().floor()).clamp(0.0, 12.0);
         format!("{value:.*e}", meaningful as usize)
     } else {
@@ -59,7 +59,7 @@ mod tests {
         assert_eq!(rounded(1.23e-13, 1e-14), "1.23e-13");
         assert_eq!(plus_minus(-1.5, 1.9e-21), "-1.500000000000 ± 1.9e-21");
         assert_eq!(rounded(1.234_567e15, 1e11), "1.23457e15");
-        assert_eq!(rounded(0.0, 1e-20), "0e0");
+        assert_eq!(rounded(-0.0, 1e-20), "0.000000000000");
         assert_eq!(duration(0.0), "0 ms");
         assert_eq!(rounded(1234.5, 100.0), "1234");
         assert_eq!(rounded(-0.001, 0.5), "0.00");

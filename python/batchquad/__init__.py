@@ -7,6 +7,7 @@ import logging
 
 from ._batchquad import Marginal, Prior, __version__
 from ._compare import Comparison, compare
+from ._diagnosis import Diagnosis
 from ._errors import (
     Error,
     ExecutorError,
@@ -19,6 +20,7 @@ from ._errors import (
     StoreError,
     StoreLocked,
 )
+from ._expectation import Expectation
 from ._integrate import integrate
 from ._prior import (
     Beta,
@@ -39,7 +41,7 @@ from ._prior import (
     UnitCube,
 )
 from ._progress import Progress
-from ._result import Diagnosis, Expectation, Result
+from ._result import Result
 from ._study import Estimate, Job, Study
 from ._table import Table
 

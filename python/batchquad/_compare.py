@@ -13,7 +13,8 @@ from ._batchquad import clean, probability
 from ._batchquad import compare as _compare
 from ._batchquad import conclusion as _conclusion
 from ._errors import InvalidInput
-from ._result import _DRAWS, Expectation, Predicted, Result
+from ._expectation import Expectation, Predicted
+from ._result import _DRAWS, Result
 from ._table import Table
 from ._text import html_table, plus_minus
 

@@ -75,7 +75,7 @@ def plot_corner(
     """Marginals on the diagonal, pairs below it; other runs as lines over them."""
     chosen = list(names) if names is not None else result.names
     index = [result._index(one) for one in chosen]
-    marks = _truths(truths, chosen)
+    marks = _wrapped(result, _truths(truths, chosen))
     further = {} if others is None else dict(others) if isinstance(others, Mapping) else {"another run": others}
     grid = _grid(len(chosen), figure)
     figure = grid[0][0].figure
@@ -143,6 +143,13 @@ def _frame(axes: Axes, first: str, second: str | None, ranges: dict[str, tuple[f
     axes.set_ylim(*wide(second))
     if second in truths:
         axes.axhline(truths[second], color=_TRUTH, linewidth=1.1)
+
+
+def _wrapped(result: Result, marks: dict[str, float]) -> dict[str, float]:
+    """Angles taken round to where the posterior is shown."""
+    names = list(result.names)
+    taken = result._known().wrapped([marks.get(name, np.nan) for name in names])
+    return {name: taken[names.index(name)] for name in marks}
 
 
 def _truths(truths: Mapping[str, float] | Sequence[float | None] | None, chosen: Sequence[str]) -> dict[str, float]:

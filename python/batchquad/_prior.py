@@ -26,6 +26,8 @@ class Distribution:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
+            if field.name == "periodic":
+                continue
             try:
                 number = float(value)
             except (TypeError, ValueError):
@@ -33,7 +35,7 @@ class Distribution:
             object.__setattr__(self, field.name, number)
         check_distribution(self.family, self._parameters())
 
-    def _parameters(self) -> dict[str, float]:
+    def _parameters(self) -> dict[str, float | bool]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
@@ -57,11 +59,21 @@ class LogNormal(Distribution):
 
 @dataclass(frozen=True)
 class Uniform(Distribution):
-    """Constant density between low and high."""
+    """Constant density between low and high.
+
+    With ``periodic=True`` both ends are one place, as for an angle or a phase: a posterior across them is in one piece. Samples, means and
+    intervals may then lie up to one turn beyond ``high``.
+    """
 
     family = "uniform"
     low: float
     high: float
+    periodic: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.periodic, (bool, np.bool_)):
+            raise InvalidInput(f"periodic of Uniform is {self.periodic!r}, expected True or False")
+        super().__post_init__()
 
 
 @dataclass(frozen=True)

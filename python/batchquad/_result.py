@@ -6,17 +6,19 @@ import functools
 import json
 import math
 import os
-import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ._batchquad import Belief, Marginal, Prior, Session, clean, rounded
+from ._diagnosis import Diagnosis
 from ._errors import InvalidInput, NoEvidence, StoreError
+from ._expectation import Expectation, Predicted
+from ._files import write_whole
 from ._prior import PriorLike, as_prior
 from ._settings import Settings, to_json, whole, with_start
 from ._table import Table
@@ -32,35 +34,6 @@ _FORMAT = "result 1"
 
 #: Weighted draws behind an expectation.
 _DRAWS = 4096
-
-
-class Expectation(NamedTuple):
-    """A posterior expectation and its standard deviation: numbers, or arrays of the shape that the function returns."""
-
-    mean: Any
-    sd: Any
-
-
-class Diagnosis:
-    """Whether to believe the number: what was looked at, and what it says."""
-
-    def __init__(self, report: dict[str, Any], findings: list[dict[str, Any]]) -> None:
-        #: ``"fine"``, ``"look"`` or ``"do-not-trust"``: the worst of all findings.
-        self.verdict: str = report["verdict"]
-        #: The verdict in a sentence, with the findings that led to it.
-        self.summary: str = report["verdict_reason"]
-        keys = ("name", "level", "value", "sentence")
-        kinds = {"value": float}
-        #: One row for each thing that was looked at.
-        self.findings = Table(
-            {key: np.array([finding[key] for finding in findings], dtype=kinds.get(key, object)) for key in keys}
-        )
-
-    def __repr__(self) -> str:
-        return f"{self.verdict}: {self.summary}\n\n{self.findings!r}"
-
-    def _repr_html_(self) -> str:
-        return html_table(None, [[self.verdict, self.summary]]) + self.findings._repr_html_()
 
 
 class Result:
@@ -446,23 +419,6 @@ class Result:
         return text + (html_table(["parameter", "mean", "sd"], parameters) if parameters else "")
 
 
-class Predicted:
-    """A function of the parameters, its values made flat for the core and given their shape again."""
-
-    def __init__(self, function: Callable[[Any], ArrayLike], names: list[str] | None) -> None:
-        self._function, self._names, self._shape = function, names, ()
-
-    def __call__(self, theta: np.ndarray) -> np.ndarray:
-        argument = theta if self._names is None else dict(zip(self._names, theta.tolist(), strict=True))
-        value = np.asarray(self._function(argument), dtype=float)
-        self._shape = value.shape
-        return value.ravel()
-
-    def shaped(self, values: np.ndarray) -> Any:
-        """Values as the function returns them."""
-        return float(values[0]) if self._shape == () else values.reshape(self._shape)
-
-
 def _log_likelihood(row: dict[str, Any]) -> float:
     # A number, "-inf", or nothing.
     value = row["log_likelihood"]
@@ -483,22 +439,6 @@ def make_result(session: Session, ending: tuple[str, str] | None, blobs: dict[in
         # The store has gone or come to harm meanwhile; the numbers are there all the same.
         journal = None
     return Result(json.loads(report), belief, blobs, journal, prior)
-
-
-def write_whole(path: str | os.PathLike[str], text: str) -> None:
-    """Writes a file so that it is there as a whole or as it was."""
-    target = Path(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def _plain(value: Any) -> Any:

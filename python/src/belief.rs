@@ -36,7 +36,7 @@ pub(crate) struct Belief {
 
 #[pymethods]
 impl Belief {
-    /// `n` equally weighted draws, a row each.
+    /// `n` equally weighted draws, one per row.
     fn samples<'py>(&self, py: Python<'py>, n: usize, seed: u64) -> PyResult<Matrix<'py>> {
         let rows = self.with_posterior(py, move |posterior| {
             let draws = posterior.draws(DRAWS.max(n), seed)?;
@@ -45,7 +45,7 @@ impl Belief {
         matrix(py, &rows, self.prior.dim())
     }
 
-    /// About `n` weighted draws, a row each, with their weights, which sum to one, and what they are worth in equally weighted ones.
+    /// About `n` weighted draws, one per row, their weights, which sum to one, and the number of equally weighted draws that they are worth.
     fn weighted<'py>(&self, py: Python<'py>, n: usize, seed: u64) -> PyResult<(Matrix<'py>, Vector<'py>, f64)> {
         let draws = self.with_posterior(py, move |posterior| posterior.draws(n, seed))?;
         let rows: Vec<Vec<f64>> = draws.theta().rows().map(<[f64]>::to_vec).collect();
@@ -66,6 +66,11 @@ impl Belief {
         let (mean, rows) =
             self.with_posterior(py, |posterior| Ok((posterior.moments()?.mean, posterior.covariance()?)))?;
         Ok((PyArray1::from_vec(py, mean), matrix(py, &rows, self.prior.dim())?))
+    }
+
+    /// A point with its periodic parameters taken round to where the posterior is shown; NaN stays.
+    fn wrapped(&self, py: Python<'_>, theta: Vec<f64>) -> PyResult<Vec<f64>> {
+        self.prior.wrapped(&theta).map_err(|e| exception(py, &e))
     }
 
     /// The marginal of parameter number `k`.
@@ -96,7 +101,9 @@ impl Belief {
 
 impl Belief {
     pub(crate) fn new(current: Current, prior: prior::Prior, raised: Raised) -> Self {
-        let Current { surrogate: belief, estimate, .. } = current;
+        let Current { surrogate: belief, estimate, believed, .. } = current;
+        // The cuts of a belief were made for this prior.
+        let prior = prior.cut_at(&believed.cuts).unwrap_or(prior);
         Self { belief, estimate, posterior: Arc::default(), prior, raised }
     }
 

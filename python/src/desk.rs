@@ -30,13 +30,13 @@ impl Desk {
         Self { put, take, lost: AtomicBool::new(false) }
     }
 
-    /// Does `work` with the session, or nothing when it is not to be had within `patience`.
+    /// Does `work` with the session, or nothing if the session is not free within `patience`.
     pub(crate) fn lend<T>(
         &self,
         patience: Duration,
         work: impl FnOnce(&mut Session) -> Result<T>,
     ) -> Option<Result<T>> {
-        /// A panic in the middle of a change leaves a session that nobody should trust.
+        /// A panic in the middle of a change leaves a session that must not be trusted.
         struct Lost<'a>(&'a AtomicBool);
         impl Drop for Lost<'_> {
             fn drop(&mut self) {
@@ -69,7 +69,7 @@ impl Desk {
 
 type Inner = Box<dyn Record + Send>;
 
-/// A record that can be closed, or kept from a fork, while somebody computes with its session.
+/// A record that can be closed, or kept from a fork, while its session is in use.
 pub(crate) struct Drawer {
     state: Mutex<State>,
     back: Condvar,

@@ -9,6 +9,7 @@ mod errors;
 mod prior;
 mod report;
 mod session;
+mod words;
 mod work;
 
 use pyo3::prelude::*;
@@ -26,7 +27,9 @@ mod _batchquad {
     #[pymodule_export]
     use super::report::{conclusion, duration, probability, program, rounded};
     #[pymodule_export]
-    use super::session::{Session, clean};
+    use super::session::Session;
+    #[pymodule_export]
+    use super::words::clean;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -103,7 +103,7 @@ impl Prior {
         self.is_portable
     }
 
-    /// θ at each latent point, a row each; latent coordinates are standard normal.
+    /// θ at each latent point, one per row; latent coordinates are standard normal.
     fn to_theta<'py>(
         &self,
         py: Python<'py>,
@@ -113,7 +113,7 @@ impl Prior {
         self.map(py, latent, move |u| prior.to_theta(u))
     }
 
-    /// The latent point of each θ, a row each.
+    /// The latent point of each θ, one per row.
     fn to_latent<'py>(
         &self,
         py: Python<'py>,
@@ -123,7 +123,7 @@ impl Prior {
         self.map(py, theta, move |theta| prior.to_latent(theta))
     }
 
-    /// log π at each θ, a row each.
+    /// log π at each θ, one θ per row.
     fn log_density<'py>(
         &self,
         py: Python<'py>,
@@ -162,6 +162,9 @@ pub(crate) fn matrix<'py>(py: Python<'py>, rows: &[Vec<f64>], d: usize) -> PyRes
     PyArray1::from_vec(py, rows.concat()).reshape([rows.len(), d])
 }
 
+/// The one parameter of a distribution that is not a number.
+const PERIODIC: &str = "periodic";
+
 /// Raises for a family that is unknown or parameters that it does not accept.
 #[pyfunction]
 pub(crate) fn check_distribution(py: Python<'_>, family: &str, parameters: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -169,16 +172,20 @@ pub(crate) fn check_distribution(py: Python<'_>, family: &str, parameters: &Boun
 }
 
 fn distribution(py: Python<'_>, family: &str, parameters: &Bound<'_, PyAny>) -> PyResult<Distribution> {
-    let parameters: Vec<(String, f64)> = parameters
-        .cast::<PyDict>()?
+    let given = parameters.cast::<PyDict>()?;
+    let is_number = |key: &Bound<'_, PyAny>| key.extract::<String>().is_ok_and(|key| key != PERIODIC);
+    let parameters: Vec<(String, f64)> = given
         .iter()
+        .filter(|(key, _)| is_number(key))
         .map(|(key, value)| Ok((key.extract()?, value.extract()?)))
         .collect::<PyResult<_>>()?;
+    let periodic = given.get_item(PERIODIC)?.map_or(Ok(false), |value| value.extract())?;
     let written = MapDeserializer::new([(family, MapDeserializer::new(parameters.into_iter()))].into_iter());
     let family = Family::deserialize(MapAccessDeserializer::new(written)).map_err(|e: ValueError| {
         exception(py, &batchquad::Error::invalid("prior", e.to_string(), "a family of batchquad with its parameters"))
     })?;
-    Distribution::try_from(family).map_err(|e| exception(py, &e))
+    let distribution = Distribution::try_from(family);
+    if periodic { distribution.and_then(Distribution::periodic) } else { distribution }.map_err(|e| exception(py, &e))
 }
 
 /// The library's map that calls Python functions, each with an array of its own.

@@ -3,15 +3,15 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use batchquad::{
-    Error, Settings,
+    Error,
     interrupt::Interrupt,
-    journal::{Applied, Event, Lines, LogValue, Replay, Retried, Row, Store, Told, Topic},
-    run::{self, Plan, Status, Step, Stop},
-    types::{FailureKind, Job, JobId, Outcome},
+    journal::{Event, Lines, LogValue, Retried, Row, Store, Told, Topic},
+    run::{self, Plan, Step, Stop},
+    types::{JobId, Outcome},
 };
-use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::{prelude::*, types::PyBytes};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::{
     belief::Belief,
@@ -19,14 +19,9 @@ use crate::{
     errors::{exception, fault},
     prior::{Prior, Raised, rows_of},
     report,
+    words::{Asked, Ending, Opened, asked, clean, ending, read_kind, read_settings, read_status, word},
     work::{GLANCE, interruptible, on_thread, pooled},
 };
-
-/// Job id, θ and the seed for the likelihood's own randomness.
-type Asked<'py> = (u64, Bound<'py, PyArray1<f64>>, u64);
-
-/// A word for how it ended, and the reason.
-type Ending = (&'static str, String);
 
 /// A run and its record: in memory, or a store on the disk.
 #[pyclass(frozen, module = "batchquad._batchquad")]
@@ -36,19 +31,6 @@ pub(crate) struct Session {
     raised: Raised,
     path: Option<PathBuf>,
     opened: Opened,
-}
-
-/// What was found on opening.
-#[derive(Default)]
-struct Opened {
-    remark: Option<String>,
-    was_killed: bool,
-}
-
-impl Opened {
-    fn new(replay: &Replay) -> Self {
-        Self { remark: remark(replay), was_killed: replay.left_by.is_some() }
-    }
 }
 
 #[pymethods]
@@ -115,7 +97,7 @@ impl Session {
         Ok(Self::adopt(raised.instead_of(session)?, raised, None, Opened::default()))
     }
 
-    /// The journal of the run, the belief that it comes to included, so that whoever reads it need not work it out again.
+    /// The journal of the run. It includes the belief at its end, so that a reader need not work it out again.
     fn journal<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let path = self.path.clone();
         let bytes = self.long(py, move |session, _| {
@@ -420,7 +402,7 @@ impl Session {
         Self { desk: Arc::new(Desk::new(session)), drawer, raised, path, opened }
     }
 
-    /// Work of microseconds, or a write to the disk. A signal ends the waiting for somebody else's work.
+    /// Work of microseconds, or a write to the disk. A signal ends the wait for other work on the session.
     fn quick<T: Send>(
         &self,
         py: Python<'_>,
@@ -463,70 +445,5 @@ impl Session {
     }
 }
 
-/// How often who waits for the session looks whether he still wants it.
+/// How often a thread that waits for the session checks whether the wait was interrupted.
 const PAUSE: Duration = Duration::from_millis(20);
-
-/// `text` without what could move a terminal's cursor or disguise its contents.
-#[pyfunction]
-pub(crate) fn clean(text: &str) -> String {
-    batchquad::evaluate::clean(text)
-}
-
-fn read_settings(py: Python<'_>, text: &str) -> PyResult<Settings> {
-    let given: Map<String, Value> = serde_json::from_str(text).map_err(|e| fault(&e.to_string()))?;
-    for (key, value) in &given {
-        // One at a time, so that the message names the one that is wrong.
-        let alone = Map::from_iter([(key.clone(), value.clone())]);
-        serde_json::from_value::<Settings>(Value::Object(alone))
-            .map_err(|e| exception(py, &wrong_setting(key, value, &e.to_string())))?;
-    }
-    let settings: Settings = serde_json::from_value(Value::Object(given)).map_err(|e| fault(&e.to_string()))?;
-    settings.validate().map_err(|e| exception(py, &e))?;
-    Ok(settings)
-}
-
-/// Serde speaks of Rust's types; users wrote Python.
-fn wrong_setting(key: &str, value: &Value, message: &str) -> Error {
-    let expected = message.split_once("expected ").map_or(message, |(_, expected)| expected);
-    let expected = match expected {
-        "usize" | "u64" | "u32" => "a whole number >= 0",
-        "f64" => "a number",
-        other => other,
-    };
-    let value = if value.is_null() { "None".into() } else { value.to_string() };
-    Error::Invalid { what: key.into(), value, expected: expected.replace('`', "\"") }
-}
-
-fn read_status(status: &str) -> PyResult<Status> {
-    serde_json::from_value(status.into()).map_err(|e| fault(&e.to_string()))
-}
-
-fn read_kind(py: Python<'_>, kind: &str) -> PyResult<FailureKind> {
-    let words = "exit, signal, timeout, parse, nan, lost-worker or exception";
-    serde_json::from_value(kind.into()).map_err(|_| exception(py, &Error::invalid("kind of failure", kind, words)))
-}
-
-fn asked(py: Python<'_>, jobs: Vec<Job>) -> Vec<Asked<'_>> {
-    jobs.into_iter().map(|job| (job.id.0, PyArray1::from_vec(py, job.theta), job.seed)).collect()
-}
-
-fn ending(stop: Stop) -> Ending {
-    (stop.status.as_str(), stop.reason)
-}
-
-fn word(applied: Applied) -> &'static str {
-    match applied {
-        Applied::Counted => "counted",
-        Applied::Repeated => "repeated",
-        Applied::Replaced => "replaced",
-        Applied::Conflict => "conflict",
-        Applied::Kept => "kept",
-        Applied::Averaged => "averaged",
-    }
-}
-
-fn remark(replay: &Replay) -> Option<String> {
-    let torn = replay.torn.as_ref()?;
-    let kept = torn.kept.as_ref().map(|path| format!(", kept aside in {}", path.display())).unwrap_or_default();
-    Some(format!("the store ended in the middle of a record ({} bytes{kept}), which had not counted", torn.bytes))
-}

@@ -29,7 +29,7 @@ pub(crate) fn interruptible<T: Send + 'static>(
 /// Runs `work` on a thread of its own and waits for it without the interpreter's lock; a signal (Ctrl-C) ends the waiting at
 /// once and raises the interrupt.
 ///
-/// Whoever waits for a lock does it here and computes with [`pooled`] once he has it. Inside the pool nobody may wait for
+/// Waiting for a lock happens here; the work itself is done with [`pooled`] once the lock is held. Inside the pool nothing may wait for
 /// anybody: a thread of the pool that waits for a part of its work takes on other work meanwhile, and if that waited for a lock
 /// that the first work holds, both would wait for ever.
 pub(crate) fn on_thread<T: Send + 'static>(
@@ -62,7 +62,7 @@ pub(crate) fn pooled<T: Send>(interrupt: &Interrupt, work: impl FnOnce() -> Resu
     pool()?.install(|| heeding(interrupt, work))
 }
 
-/// Threads for the library's parallel loops, anew in every process: threads do not survive a fork, and who waits for them waits for ever.
+/// Threads for the library's parallel loops, made anew in every process: threads do not survive a fork, and waiting for them would never end.
 fn pool() -> Result<Arc<ThreadPool>> {
     static POOL: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
     let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);

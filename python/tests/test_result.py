@@ -1,12 +1,15 @@
 """What a result knows, shows and hands on."""
 
+import os
 import pickle
+import stat
 
 import matplotlib
 import numpy as np
 import pytest
 
 import batchquad as bq
+from batchquad._files import write_whole
 from problems import SETTINGS, gaussian, prior, reference
 
 matplotlib.use("agg")
@@ -159,3 +162,33 @@ def test_other_surrogates_have_posteriors_too():
         result = reference(surrogate=surrogate)
         np.testing.assert_allclose(result.mean, MEAN, atol=0.1)
         assert result.marginal("x").method == "draws"
+
+
+def test_files_are_replaced_and_nothing_else_is(result, tmp_path):
+    page = tmp_path / "page.html"
+    result.report(page)
+    result.report(page)
+    assert page.read_text().startswith("<!DOCTYPE html>") and page.stat().st_mode & 0o444
+    # A device, and not one that anybody needs.
+    reader, writer = os.openpty()
+    write_whole(os.ttyname(writer), "text")
+    assert os.read(reader, 4) == b"text" and stat.S_ISCHR(os.stat(os.ttyname(writer)).st_mode)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(bq.InvalidInput, match="a pipe needs a reader"):
+        result.report(pipe)
+    assert stat.S_ISFIFO(os.stat(pipe).st_mode)
+    precious, link = tmp_path / "precious", tmp_path / "link"
+    precious.write_text("years of work")
+    link.symlink_to(precious)
+    for write in (result.report, result.save):
+        with pytest.raises(bq.InvalidInput, match="link to a file that is not empty"):
+            write(link)
+        with pytest.raises(bq.InvalidInput, match="is a directory"):
+            write(tmp_path)
+    assert precious.read_text() == "years of work"
+    link.unlink()
+    link.symlink_to(tmp_path / "nothing")
+    with pytest.raises(bq.InvalidInput, match="link to nothing"):
+        result.save(link)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "page.html", "pipe", "precious"]

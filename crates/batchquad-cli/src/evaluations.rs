@@ -6,8 +6,8 @@ use batchquad::{
     run::report::{Evaluation, evaluations, sd_column},
 };
 
-/// What stands left and right of the parameters and of the values. There are columns of repeats and of standard deviations only
-/// where there are several repeats and where values have any.
+/// The columns left and right of the parameters and of the values. Repeats and standard deviations have columns only if there are several
+/// repeats, or values with a standard deviation.
 const BEFORE: [&str; 2] = ["id", "batch"];
 const VALUE: &str = "log_likelihood";
 const AFTER: [&str; 5] = ["status", "seconds", "worker", "kind", "message"];
@@ -24,7 +24,7 @@ pub fn columns(ledger: &Ledger) -> Vec<String> {
     columns
 }
 
-/// Whether a column of a table with so many holds numbers: status, worker, kind and message are words.
+/// Whether a column of a table with this many columns holds numbers: status, worker, kind and message are words.
 pub fn is_number(column: usize, columns: usize) -> bool {
     let after = columns - AFTER.len();
     column < after || column == after + 1

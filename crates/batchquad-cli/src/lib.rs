@@ -1,7 +1,7 @@
 //! The program `batchquad`: evidences of models whose likelihood is a command in any language.
 //!
-//! As a library it is there for whoever brings the program along, such as the Python package: [`program`] is all of it, [`report_page`] writes its page about a
-//! run.
+//! The library serves packages that include the program, such as the Python package: [`program`] is the whole program, and [`report_page`]
+//! writes its page about a run.
 
 #![forbid(unsafe_code)]
 
@@ -32,7 +32,7 @@ use crate::{cli::Cli, exit::Exit};
 /// The words that the program was called with.
 static WORDS: OnceLock<Vec<OsString>> = OnceLock::new();
 
-/// Runs the program with the words of a command line, the first of which is its own name, and gives its exit code.
+/// Runs the program with the words of a command line, beginning with the program's own name, and returns its exit code.
 ///
 /// It listens to signals and may end the process: call it once, from a process that has nothing else to do.
 #[must_use]
@@ -41,7 +41,7 @@ pub fn program(words: impl IntoIterator<Item = OsString>) -> u8 {
     let command = match Cli::try_parse_from(words) {
         Ok(cli) => cli.command,
         Err(e) => {
-            // Help and version are errors too; when nobody can read them there is nobody to tell.
+            // Help and version are errors too; if they cannot be printed, nobody is there to be told.
             let _ = e.print();
             return u8::try_from(e.exit_code()).unwrap_or(Exit::BadInput as u8);
         }

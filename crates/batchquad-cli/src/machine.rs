@@ -1,12 +1,12 @@
-//! What the machine lets us have: threads and memory. Too little of either is said, or made do with, before work begins.
+//! What the machine allows: threads and memory. If there is too little of either, the program says so or makes do, before work begins.
 
 use anyhow::{Result, anyhow};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// Less memory than this and the program cannot even say what is wrong later on: a run of eight evaluations on two threads takes more than half of it.
+/// With less memory than this, the program could not even say later what is wrong: a run of eight evaluations on two threads takes more than half of it.
 const LEAST: u64 = 256 << 20;
 
-/// Threads for parallel loops, for as long as it is kept: where no more can be started, this one does everything.
+/// Threads for parallel loops, as long as the value lives; if none can be started, the current thread does everything.
 #[must_use]
 pub fn threads() -> Option<ThreadPool> {
     match ThreadPoolBuilder::new().build_global() {
@@ -15,11 +15,11 @@ pub fn threads() -> Option<ThreadPool> {
     }
 }
 
-/// Has a write beyond the largest size of a file (`ulimit -f`) fail, as on a full disk, instead of ending the program.
+/// Makes a write beyond the largest size of a file (`ulimit -f`) fail, as on a full disk, instead of ending the program.
 #[cfg(unix)]
 pub fn outlive_limits() {
     let noticed = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-    // Where that is not possible the system's way holds.
+    // Where that is not possible, the system's default stays.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, noticed);
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 pub use batchquad::run::report::{duration, plus_minus, rounded};
 
-/// Prints to standard output, cleaned; that a reader has gone away is an error and not a panic.
+/// Prints to standard output, cleaned; a reader that has gone away is an error, not a panic.
 pub fn print(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", clean(text.trim_end()))?;

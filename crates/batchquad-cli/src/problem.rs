@@ -27,13 +27,13 @@ pub struct Problem {
     pub prior: Prior,
     /// Absent in problems that are evaluated by hand.
     pub likelihood: Option<Likelihood>,
-    /// The section `[likelihood]` as it was written, but for `on_failure` and the values of `env`: who reads a store or a report need not see
-    /// these.
+    /// The section `[likelihood]` as it was written, without `on_failure` and without the values of `env`: readers of a store or a report need
+    /// not see these.
     pub written: Table,
     pub settings: Settings,
     pub seed: Option<u64>,
     pub workers: Option<usize>,
-    /// The answer, where somebody knows it: shown beside the estimate and used for nothing.
+    /// The answer, if it is known: shown beside the estimate and not used for anything.
     pub known_log_z: Option<f64>,
 }
 
@@ -164,7 +164,7 @@ impl Likelihood {
 /// What the names of stores end in.
 pub const STORE_EXTENSION: &str = "batchquad";
 
-/// Where the store of a problem is unless somebody says otherwise.
+/// The default place of a problem's store.
 pub fn default_store(problem: &Path) -> PathBuf {
     problem.with_extension(STORE_EXTENSION)
 }
@@ -182,8 +182,13 @@ fn parameter(at: &str, value: &Value) -> Result<(Parameter, Labels), BadInput> {
         label: Option<String>,
         labels: Option<Vec<String>>,
         prior: Option<Value>,
+        periodic: Option<Value>,
     }
     let raw: Raw = read(at, value, &[])?;
+    if let Some(found) = raw.periodic {
+        let expected = "prior = { uniform = { low = 0, high = 360, periodic = true } }";
+        return Err(BadInput(format!("{at}.periodic is {}, expected it with the prior: {expected}", as_json(&found))));
+    }
     let Some(prior) = raw.prior else {
         return Err(BadInput(format!("{at}: the key `prior` is missing, expected for instance {EXAMPLE}")));
     };

@@ -1,4 +1,4 @@
-//! How far a run is: a bar on a terminal, a line a minute elsewhere.
+//! How far a run is: a bar on a terminal, one line per minute elsewhere.
 
 use std::{
     io::IsTerminal,
@@ -21,7 +21,7 @@ pub struct Display {
     shown: Shown,
     started: Instant,
     done_before: usize,
-    /// Whether it was said that the budget will not do.
+    /// Whether the user has been told that the budget will not do.
     warned: bool,
 }
 
@@ -104,7 +104,7 @@ impl Display {
 
     fn describe(&self, run: &Run<'_>) -> String {
         let engine = run.engine();
-        // The belief behind the last batch: a new one for every answer would cost a fit each.
+        // The belief behind the last batch: a new one for every answer would cost a fit every time.
         let belief = engine.history().last().and_then(|r| Some(plus_minus(r.belief.log_z?, r.belief.log_z_sd?)));
         let failed = engine.ledger().entries().filter(|e| !e.is_pending() && e.value().is_none()).count();
         let mut parts =

@@ -29,7 +29,7 @@ pub fn as_json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// A message of serde's, for a person.
+/// A message from serde, made readable.
 fn explain(path: &str, message: &str, more: &[&str]) -> BadInput {
     let words: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     let place = if path.is_empty() { String::new() } else { format!("{path}: ") };

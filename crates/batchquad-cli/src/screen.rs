@@ -80,7 +80,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // Whoever closed the terminal does not need it put right.
+        // A terminal that was closed need not be put right.
         let _ = write("\x1b[?25h\x1b[?1049l");
         #[cfg(unix)]
         if let Some(before) = &self.before {
@@ -131,7 +131,7 @@ fn key(time: Duration) -> bool {
     match poll(&mut waiting, Some(&timeout)) {
         Ok(n) if n > 0 => {
             let mut bytes = [0u8; 64];
-            // The end of the input and a broken one are as good as a key: nobody is there.
+            // The end of the input, or a broken input, counts as a key: nobody is there.
             read(stdin, &mut bytes)
                 .map_or(true, |n| n == 0 || bytes[..n].iter().any(|b| matches!(b, b'q' | b'Q' | 3 | 4)))
         }

@@ -25,7 +25,7 @@ use crate::{
 /// The longest request: a browser's has some hundred bytes.
 const LONGEST: usize = 16 << 10;
 
-/// How long a client may take to say what it wants, or to take what it gets.
+/// How long a client may take to send its request or to receive the answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Requests at the same time.
@@ -51,7 +51,7 @@ struct Shared {
 impl Server {
     /// A server for the run in a store, on a free port of the loopback interface.
     pub fn new(store: &Path) -> Result<Self> {
-        // So that a mistake in the name is said here, and not to a browser.
+        // A mistake in the name is reported here rather than in the browser.
         peek(store)?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("cannot listen on 127.0.0.1")?;
         listener.set_nonblocking(true)?;
@@ -71,7 +71,7 @@ impl Server {
         format!("http://{}/{}/", self.shared.hosts[0], self.shared.token)
     }
 
-    /// Serves until somebody wants to leave.
+    /// Serves until the user leaves.
     pub fn serve(&self, stopped: &AtomicBool) {
         while !stopped.load(Ordering::SeqCst) {
             let Ok((stream, _)) = self.listener.accept() else {

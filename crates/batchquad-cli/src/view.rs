@@ -43,7 +43,7 @@ pub struct Line {
 const TRACE: usize = 8;
 /// Failures shown.
 const FAILURES: usize = 3;
-/// The newest answers from which the speed is taken.
+/// How many of the newest answers the speed is computed from.
 const RECENT: usize = 24;
 
 /// What the view is made from.
@@ -108,7 +108,7 @@ impl Seen<'_> {
         lines.extend(repeats.iter().map(|r| line(&format!("repeat {}", r.line(repeats.len())), Weight::Plain)));
         if let Some(trust) = Trust::recorded(ledger) {
             let weight = match trust.verdict {
-                // What was said of fewer values may be true no more.
+                // What was said about fewer values may no longer be true.
                 _ if trust.newer(ledger) > 0 => Weight::Faint,
                 Level::DoNotTrust => Weight::Alarm,
                 _ => Weight::Plain,
@@ -133,7 +133,7 @@ impl Seen<'_> {
         lines
     }
 
-    /// Answers a second, from the newest ones of the present writer.
+    /// Answers per second, from the newest ones of the current writer.
     fn rate(&self) -> Option<f64> {
         let told = self.replay.records.iter().filter(|r| matches!(r.event, Event::Told(_) | Event::Replaced(_)));
         let times: Vec<u64> = told.rev().take(RECENT + 1).map(|r| r.at).collect();

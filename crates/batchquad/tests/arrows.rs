@@ -292,10 +292,10 @@ fn no_layer_has_a_cycle() {
 }
 
 #[test]
-fn only_one_file_names_the_matrix_crate() {
+fn only_one_part_names_the_matrix_crate() {
     for source in sources() {
         assert!(
-            source.module.ends_with(&["linalg".to_owned()]) || !source.code.contains("faer::"),
+            source.module.iter().any(|part| part == "linalg") || !source.code.contains("faer::"),
             "{:?}",
             source.module
         );

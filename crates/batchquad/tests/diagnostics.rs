@@ -9,7 +9,7 @@ use batchquad::{
     journal::{Event, Told},
     numeric::{Jitter, Order},
     prior::Distribution,
-    run::{Diagnosis, Finding, Level, Reference, diagnose},
+    run::{Diagnosis, Finding, Level, Reference, SurrogateChoice, diagnose},
     types::Outcome,
 };
 
@@ -162,6 +162,69 @@ fn values_that_contradict_each_other_are_not_trusted() {
     engine.apply(&event).unwrap();
     let diagnosis = diagnose(&engine).unwrap();
     assert_eq!(finding(&diagnosis, "repairs").level, Level::DoNotTrust, "{diagnosis:?}");
+}
+
+/// The initial design alone, `n` points of it, in `dim` parameters.
+fn designed(dim: usize, n: usize, surrogate: SurrogateChoice, log_likelihood: impl Fn(&[f64]) -> f64) -> Engine {
+    let settings = Settings { initial_size: Some(n), max_evaluations: n, surrogate, ..Settings::default() };
+    let mut engine = Engine::new(prior(dim), settings, 1).unwrap();
+    let asked = engine.ask(n).unwrap();
+    engine.apply(&Event::Asked(asked.clone())).unwrap();
+    for job in asked.jobs {
+        engine.apply(&Event::Told(Told::new(job.id, Outcome::Value(log_likelihood(&job.theta))))).unwrap();
+    }
+    engine
+}
+
+#[test]
+fn more_parameters_than_the_bar_was_calibrated_for_are_pointed_out() {
+    // So flat that no value is far below the best: all of them count.
+    let flat = |t: &[f64]| -0.05 * t.iter().map(|x| x * x).sum::<f64>();
+    let few = diagnose(&designed(13, 56, SurrogateChoice::Log, flat)).unwrap();
+    let found = finding(&few, "determined");
+    // 14·15/2 = 105 coefficients.
+    assert_eq!((found.level, found.value), (Level::DoNotTrust, 56.0 / 105.0));
+    assert!(found.sentence.contains("56 values") && found.sentence.contains("105"), "{}", found.sentence);
+    let enough = diagnose(&designed(13, 216, SurrogateChoice::Log, flat)).unwrap();
+    assert_eq!(finding(&enough, "determined").level, Level::Look);
+    let usual = diagnose(&designed(12, 52, SurrogateChoice::Log, flat)).unwrap();
+    assert!(usual.findings.iter().all(|f| f.name != "determined"));
+}
+
+/// A constant in 100 parameters: nodes say nothing about the places between them, and the bar says so.
+#[test]
+fn a_constant_in_a_hundred_parameters_is_not_known_to_twenty_digits() {
+    let engine = designed(100, 120, SurrogateChoice::Auto, |_| -1.5);
+    let estimate = engine.current().unwrap().estimate;
+    assert!((estimate.log_z + 1.5).abs() < 2.0 * estimate.log_z_sd, "{estimate:?}");
+    assert_eq!(diagnose(&engine).unwrap().verdict, Level::DoNotTrust);
+    // Where the constant has been seen, the bar is small and the number right.
+    let seen = designed(2, 24, SurrogateChoice::WsabiL, |_| -1.5).current().unwrap().estimate;
+    assert!((seen.log_z + 1.5).abs() < 0.02 && seen.log_z_sd < 0.05, "{seen:?}");
+}
+
+/// In 20 parameters the exact moments of the square state a small bar around mass that nobody has seen.
+#[test]
+fn mass_that_is_only_expected_is_not_trusted() {
+    let wide = |t: &[f64]| -0.5 * t.iter().map(|x| x * x).sum::<f64>();
+    let engine = designed(20, 120, SurrogateChoice::WsabiM, wide);
+    let diagnosis = diagnose(&engine).unwrap();
+    // ∫ exp(−½x²) N(x; 0, 1) dx = 2^(−½).
+    let estimate = engine.current().unwrap().estimate;
+    let off = (estimate.log_z + 10.0 * 2.0_f64.ln()).abs() / estimate.log_z_sd;
+    println!("{off} bars off, {:?}", finding(&diagnosis, "readings"));
+    assert!(off < 2.0 || diagnosis.verdict == Level::DoNotTrust, "{off} bars off: {}", diagnosis.summary());
+    // The other reading has no such mass, and few parameters hardly any.
+    let other = diagnose(&designed(20, 120, SurrogateChoice::WsabiL, wide)).unwrap();
+    assert!(other.findings.iter().all(|f| f.name != "readings"));
+    let few = diagnose(&run(
+        2,
+        Settings { max_evaluations: 48, surrogate: SurrogateChoice::WsabiM, ..Settings::default() },
+        bell,
+    ));
+    let few = few.unwrap();
+    println!("{:?}", finding(&few, "readings"));
+    assert!(finding(&few, "readings").level == Level::Fine, "{:?}", finding(&few, "readings"));
 }
 
 #[test]

@@ -232,7 +232,7 @@ fn anything() -> impl Strategy<Value = Family> {
     (0..13, [hostile(), hostile(), hostile(), hostile()]).prop_map(|(family, [a, b, low, high])| match family {
         0 => Family::Normal { mean: a, sd: b },
         1 => Family::LogNormal { mu: a, sigma: b },
-        2 => Family::Uniform { low, high },
+        2 => Family::Uniform { low, high, periodic: false },
         3 => Family::LogUniform { low, high },
         4 => Family::Beta { a, b },
         5 => Family::Gamma { shape: a, rate: b },

@@ -22,7 +22,7 @@ use crate::{
     store,
 };
 
-/// With more values than this the report of an interrupted run is brief: whoever interrupts does not want to wait.
+/// With more values than this, the report of an interrupted run is brief: a user who interrupts does not want to wait.
 const QUICKLY_REPORTED: usize = 200;
 
 /// How long a step waits before it looks for signals and redraws.
@@ -43,7 +43,7 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
     heeding(signals.computing(), || integrate(&problem, evaluator.as_mut(), &signals, &dir, args))
 }
 
-/// What is wrong with the evaluator, in the words of whoever asked for it.
+/// What is wrong with the evaluator, in the words of the problem file.
 fn blame(error: Error, args: &RunArgs) -> BadInput {
     match error {
         Error::Invalid { what, value, expected } if what == "number of workers" => {
@@ -152,7 +152,7 @@ fn resumable() -> String {
     format!("interrupted and resumable: all finished evaluations are kept. Resume with\n  {}", again())
 }
 
-/// The end of a run that is in the middle of a computation which nobody waits for.
+/// Ends a run in the middle of a computation that is no longer wanted.
 fn say_goodbye(json: bool, store: &Path) {
     let stop = by_a_signal();
     let (status, reason) = (stop.status.as_str(), &stop.reason);

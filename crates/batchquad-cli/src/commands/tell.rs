@@ -45,7 +45,7 @@ pub fn tell(store: &Path, file: Option<&Path>, replace: bool) -> Result<Exit> {
     let mut open_store = Some(open(store)?);
     let (mut number, mut bad, mut counted, mut repeated) = (0_u64, 0_u64, 0_u64, 0_u64);
     loop {
-        // The store is not held while somebody makes up his mind what to tell.
+        // The store is not locked while the answers are still being typed or piped in.
         if lines.may_wait() {
             open_store = None;
         }

@@ -24,7 +24,7 @@ const EVERY: Duration = Duration::from_millis(500);
 /// The size of a frame where there is no terminal.
 const FRAME: (usize, usize) = (100, 40);
 
-/// Serves a page that follows the run, until somebody wants to leave.
+/// Serves a page that follows the run, until the user leaves.
 pub fn page(store: &Path, show: bool) -> Result<Exit> {
     let server = Server::new(store)?;
     let stopped = signals()?;
@@ -44,7 +44,7 @@ pub fn watch(store: &Path, once: bool) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let screen = Screen::open()?;
-    // A run that is over has nothing more to show; one that nobody works on may be taken up again.
+    // A run that is over has nothing more to show; one that is merely not running may be resumed.
     let ended = loop {
         let (width, height) = Screen::size();
         let mut lines = look.lines(width, height.saturating_sub(2));

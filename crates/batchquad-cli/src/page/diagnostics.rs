@@ -8,7 +8,7 @@ use super::{Drawn, words::count};
 
 /// More forecasts than this are drawn without error bars: they would hide each other.
 const BARS: usize = 300;
-/// Log-likelihoods this far below the best have no part in the evidence, and would squeeze those that have.
+/// Log-likelihoods this far below the best do not contribute to the evidence, and would squeeze those that do.
 const DEEP: f64 = 25.0;
 
 /// What the page says about the diagnostics.
@@ -68,7 +68,7 @@ pub fn section(diagnosis: &Diagnosis) -> Diagnostics {
 fn calibration(diagnosis: &Diagnosis) -> Drawn {
     let points = diagnosis.calibration();
     let reach = points.iter().flat_map(|(a, b)| [a.abs(), b.abs()]).filter(|v| v.is_finite()).fold(2.5, f64::max);
-    // A single wild value must not make all others a dot.
+    // A single wild value must not squeeze all others into a dot.
     let reach = 1.08 * reach.min(8.0);
     let quantiles = Chart::new(
         Axis::linear("expected if the model were right").range(-3.8_f64.min(reach), 3.8),

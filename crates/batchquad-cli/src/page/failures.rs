@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::{Drawn, NARROW, words::label};
 
-/// More than this many failures are not listed one by one.
+/// Failures beyond this number are not listed one by one.
 const MOST: usize = 12;
 
 /// Digits of a coordinate; the table of evaluations has all.

@@ -1,4 +1,4 @@
-//! Pages: one self-contained HTML file each, which asks nothing of any network.
+//! Pages: self-contained HTML files that load nothing from any network.
 //!
 //! Everything that comes from a store is escaped by the template engine or by the charts. On top of that a Content-Security-Policy
 //! allows the page's own style sheet and script, by their hashes, and nothing else.
@@ -68,7 +68,7 @@ fn render(template: &str, page: &impl Serialize) -> Result<String> {
     render_with(template, page, SCRIPT, "")
 }
 
-/// The text of a page that asks the program that serves it how things are.
+/// The text of a page that asks its server for the current state.
 fn render_live(page: &impl Serialize) -> Result<String> {
     render_with("live.html", page, LIVE, "; connect-src 'self'")
 }
@@ -94,7 +94,7 @@ fn render_with(template: &str, page: &impl Serialize, script: &str, allowed: &st
     })?)
 }
 
-/// What a Content-Security-Policy calls a text.
+/// The name of a text in a Content-Security-Policy.
 fn hash(text: &str) -> String {
     format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(text.as_bytes())))
 }

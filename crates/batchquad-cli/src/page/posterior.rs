@@ -20,11 +20,11 @@ use super::{
 
 /// Points of a marginal's curve.
 const CURVE: usize = 161;
-/// Points a side of a joint density's surface.
+/// Points per side of a joint density's surface.
 const SURFACE: usize = 61;
 /// More parameters than this make panels too small to read.
 const CORNER: usize = 6;
-/// So many nodes over all panels have values on hovering; more would make the page heavy.
+/// Up to this many nodes over all panels show their values on hovering; more would make the page heavy.
 const HOVER: usize = 1500;
 /// The probability of the intervals shown.
 const MASS: f64 = 0.95;
@@ -166,7 +166,7 @@ fn corner(engine: &Engine, posterior: &Posterior, shown: &[Shown]) -> Result<Opt
     let chosen = most_learned(engine, shown);
     let pairs: Vec<(usize, usize)> = (0..chosen.len()).flat_map(|i| (0..i).map(move |j| (i, j))).collect();
     let mut surfaces = surfaces(posterior, &chosen, &pairs)?;
-    let nodes = Nodes::of(engine);
+    let nodes = Nodes::of(engine, posterior);
     let hover = nodes.values.len() * surfaces.len() <= HOVER;
     let figure = Figure::corner(
         format!("Corner plot of {} with the nodes", count(chosen.len(), "parameter", "parameters")),
@@ -202,7 +202,7 @@ fn corner(engine: &Engine, posterior: &Posterior, shown: &[Shown]) -> Result<Opt
     Ok(Some(Drawn::new("corner", &figure.width(width).one_legend(), caption)))
 }
 
-/// The joint densities of pairs of the chosen parameters, on as many threads as there are cores: of 2 000 nodes a pair takes a third of a second.
+/// The joint densities of pairs of the chosen parameters, on as many threads as there are cores: with 2 000 nodes, a pair takes a third of a second.
 fn surfaces(
     posterior: &Posterior,
     chosen: &[usize],
@@ -224,7 +224,7 @@ fn surfaces(
     Ok(all)
 }
 
-/// The numbers of the parameters to show: all, or those whose intervals are smallest against those of the prior.
+/// The numbers of the parameters to show: all, or those whose intervals are smallest relative to the prior's.
 fn most_learned(engine: &Engine, shown: &[Shown]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..shown.len()).collect();
     if shown.len() <= CORNER {
@@ -252,19 +252,21 @@ struct Nodes {
 }
 
 impl Nodes {
-    fn of(engine: &Engine) -> Self {
+    fn of(engine: &Engine, posterior: &Posterior) -> Self {
         let ledger = engine.ledger();
+        // Periodic parameters are taken round to where the posterior is shown.
+        let shown = |theta: &Vec<f64>| posterior.prior().wrapped(theta).unwrap_or_else(|_| theta.clone());
         let mut nodes = Self { values: Vec::new(), failed: Vec::new() };
         for row in ledger.imported() {
             let tip = format!("imported\n{}", noisy(row.log_likelihood.get(), row.sd));
-            nodes.values.push((row.theta.clone(), tip));
+            nodes.values.push((shown(&row.theta), tip));
         }
         for entry in ledger.entries().filter(|entry| !entry.is_pending()) {
             let (list, words) = match entry.value() {
                 Some(value) => (&mut nodes.values, noisy(value, entry.answer.as_ref().and_then(|told| told.sd))),
                 None => (&mut nodes.failed, "failed".into()),
             };
-            list.push((entry.job.theta.clone(), format!("evaluation {}\n{words}", entry.job.id)));
+            list.push((shown(&entry.job.theta), format!("evaluation {}\n{words}", entry.job.id)));
         }
         nodes
     }

@@ -79,7 +79,7 @@ fn problem_file(engine: &Engine) -> anyhow::Result<String> {
     if let Some(line) = likelihood {
         text.push_str(&format!("[likelihood]\n{line}\n"));
         for (key, value) in how.iter().filter(|(key, _)| !["command", "umbridge", WORKERS].contains(&key.as_str())) {
-            // Anybody may have written to the store: what is no key and value of a problem file is left out.
+            // The store may come from anywhere: what is not a key and value of a problem file is left out.
             let (true, Ok(value)) = (is_key(key), toml(value)) else { continue };
             text.push_str(&format!("{key} = {value}\n"));
             if key == "env" {

@@ -1,4 +1,4 @@
-//! Writing a page: whole or not at all, and over nothing that somebody else needs.
+//! Writing a page: whole or not at all, and never over a file that is needed.
 
 use std::{
     fs::{File, Metadata, OpenOptions},
@@ -25,7 +25,7 @@ pub enum Named {
 /// Writes a page to a file, whole or not at all, or to standard output for `-`.
 ///
 /// Only regular files are replaced; a device, a named pipe or a socket stays what it is and is written to. What a link leads to
-/// is replaced only if it is a page of ours: who made the link is not always who gave its name.
+/// is replaced only if it is a page of ours: the person who made the link may not be the one who gave its name.
 pub fn save(html: &str, file: &Path, named: Named) -> Result<()> {
     if file.as_os_str() == "-" {
         let mut out = io::stdout().lock();
@@ -57,12 +57,12 @@ pub fn save(html: &str, file: &Path, named: Named) -> Result<()> {
         }
         _ => {}
     }
-    // Of a link, what it leads to: the link stays.
+    // The target of a link is replaced; the link stays.
     let target = if is_link { file.canonicalize()? } else { file.to_path_buf() };
     let mut unfinished = if is_link { target.file_name().unwrap_or(name) } else { name }.to_owned();
     unfinished.push(format!(".{}.part", std::process::id()));
     let unfinished = target.with_file_name(unfinished);
-    // Refused if it is there: nobody's file is written through a link that waits under this name.
+    // Refused if it exists: no file is written through a link that waits under this name.
     let written = OpenOptions::new()
         .write(true)
         .create_new(true)

@@ -9,6 +9,9 @@ use crate::evaluations::{columns, is_number, rows};
 /// Digits of numbers on the page; the full ones are kept beside them for sorting and for the CSV file.
 const DIGITS: usize = 5;
 
+/// With more rows than this a page takes long to open: the first ones, which are imported, are left out.
+const MOST: usize = 5000;
+
 /// A column's head.
 #[derive(Debug, Serialize)]
 pub struct Column {
@@ -24,11 +27,13 @@ pub struct Cell {
     number: bool,
 }
 
-/// All evaluations.
+/// All evaluations, or the last of them.
 #[derive(Debug, Serialize)]
 pub struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
+    /// How many rows are not shown.
+    left_out: usize,
 }
 
 pub fn table(ledger: &Ledger) -> Table {
@@ -43,7 +48,10 @@ pub fn table(ledger: &Ledger) -> Table {
         };
         Cell { full: (shown != text).then_some(text), shown, number: number(k) }
     };
-    let rows = rows(ledger).into_iter().map(|row| row.into_iter().enumerate().map(cell).collect()).collect();
+    let all = rows(ledger);
+    let left_out = all.len().saturating_sub(MOST);
+    let shown = all.into_iter().skip(left_out);
+    let rows = shown.map(|row| row.into_iter().enumerate().map(cell).collect()).collect();
     let columns = names.into_iter().enumerate().map(|(k, name)| Column { name, number: number(k) }).collect();
-    Table { columns, rows }
+    Table { columns, rows, left_out }
 }

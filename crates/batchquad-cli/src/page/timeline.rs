@@ -1,4 +1,4 @@
-//! Who worked when.
+//! Which worker worked when.
 
 use std::collections::BTreeMap;
 
@@ -117,7 +117,7 @@ fn spans(replay: &Replay) -> Vec<Span> {
                     Outcome::Value(value) => (Kind::Value, noisy(*value, told.sd)),
                     Outcome::Failed { kind, .. } => (Kind::Failed, format!("failed ({kind})")),
                 };
-                // Told by hand, nobody said how long it took: since it was asked.
+                // An answer told by hand does not say how long it took: the time since it was asked stands for it.
                 let start = match told.seconds {
                     s if s > 0.0 => at - s,
                     _ => asked_at.get(&told.id).copied().unwrap_or(at),

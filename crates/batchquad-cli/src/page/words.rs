@@ -76,7 +76,7 @@ fn in_plain_text(label: &str) -> String {
             rest = if word.is_empty() { rest } else { rest.trim_start() };
             match GREEK.iter().find(|(name, _)| *name == word) {
                 Some((_, letter)) => text.push(*letter),
-                // \mathrm, \rm, \, and their like say how, not what.
+                // \mathrm, \rm, \, and the like say how to print, not what.
                 None if word.is_empty() => rest = rest.strip_prefix([',', ';', '!', ' ']).unwrap_or(rest),
                 None => {}
             }

@@ -346,3 +346,36 @@ fn of_runs_that_begin_together_one_has_the_store_and_the_others_are_told() {
         place.run(&["result", STORE], 0);
     }
 }
+
+#[test]
+fn a_hundred_thousand_imported_rows_are_worked_with() {
+    // With a known kernel, because a search for one takes a minute.
+    let kernel = "surrogate = \"plain\"\nknown_kernel = { log_sigma2 = 0.0, lengthscales = [0.7, 0.7] }";
+    let place = Place::bump(&format!("max_evaluations = 100008\nbatch = 8\nseed = 1\n{kernel}"));
+    let mut table = String::from("x,y,log_likelihood\n");
+    // A spiral through the prior: no two rows alike.
+    for i in 0..100_000 {
+        let (r, a) = (3.0 * (f64::from(i) / 1e5).sqrt(), 2.4 * f64::from(i));
+        let (x, y) = (r * a.cos(), r * a.sin());
+        table.push_str(&format!("{x},{y},{}\n", -2.0 * ((x - 1.0).powi(2) + y * y)));
+    }
+    fs::write(place.path("rows.csv"), table).unwrap();
+    place.run(&["new", "problem.toml"], 0);
+    let said = place.run(&["import", STORE, "rows.csv"], 0).stderr;
+    assert!(said.contains("imported 100000") && said.contains("at most 1500"), "{said}");
+    let asked = place.run(&["ask", STORE, "-n", "2"], 0).json_lines();
+    assert_eq!(asked.len(), 2);
+    let found = place.run(&["result", STORE, "--json"], 0).json();
+    // exp(−2(x − 1)² − 2y²) under N(0, I): log(0.25/1.25) − 0.4.
+    assert!((found["log_z"].as_f64().unwrap() - (0.2_f64.ln() - 0.4)).abs() < 0.01, "{found}");
+    assert_eq!(found["repairs"]["values_left_out"], 98_500);
+    place.run(&["report", STORE], 0);
+    let page = fs::read_to_string(place.path("problem.html")).unwrap();
+    assert!(page.len() < 8_000_000 && page.contains("The last 5000"), "{}", page.len());
+    // One can go on, and begin anew with fewer of them.
+    let table = place.run(&["export", STORE], 0).stdout;
+    let fewer: Vec<&str> = table.lines().take(401).collect();
+    fs::write(place.path("fewer.csv"), fewer.join("\n")).unwrap();
+    place.run(&["new", "problem.toml", "--store", "fewer", "--import", "fewer.csv"], 0);
+    assert_eq!(place.run(&["status", "fewer", "--json"], 0).json()["imported"], 400);
+}

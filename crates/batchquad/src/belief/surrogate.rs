@@ -113,6 +113,21 @@ impl Surrogate {
         model.warp().estimate(self.process(), self.scale)
     }
 
+    /// The mass that the process expects where it has seen nothing, `½∫C dμ` in units of `e^scale`, where an estimate rests on the offset of the
+    /// warp alone; none elsewhere. In a hundred parameters nodes say nothing about the places between them. Then the mean of the process is zero
+    /// nearly everywhere, its variance does not count, and what is left of `Z` is a constant that nobody has measured.
+    ///
+    /// # Errors
+    /// As [`Surrogate::estimate`].
+    pub(crate) fn unseen(&self, estimate: &Estimate) -> Result<Option<f64>> {
+        /// The share of `Z` that is the offset. It is 0.8 for a constant that has been seen everywhere.
+        const ALONE: f64 = 0.99;
+        if self.alpha <= 0.0 || self.alpha <= ALONE * estimate.mean {
+            return Ok(None);
+        }
+        Ok(Some((self.estimate_as(Model::WsabiM)?.mean - estimate.mean).abs()))
+    }
+
     fn process(&self) -> Process<'_> {
         Process { gp: &self.gp, measure: self.measure(), alpha: self.alpha }
     }

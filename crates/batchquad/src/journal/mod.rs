@@ -32,6 +32,7 @@
 //! # Ok::<(), batchquad::Error>(())
 //! ```
 
+mod entry;
 mod event;
 mod files;
 mod header;
@@ -47,9 +48,10 @@ mod salvage;
 mod scan;
 mod store;
 
+pub use entry::{Applied, Entry, Failure};
 pub use event::{Asked, Event, Retried, Row, Told};
 pub use header::{FORMAT, Header};
-pub use ledger::{Applied, Entry, Failure, Ledger};
+pub use ledger::Ledger;
 pub use lines::Lines;
 pub use lock::Holder;
 pub use medium::{Medium, Wrap};

@@ -62,8 +62,6 @@ constructors! {
     normal => Normal { mean, sd };
     /// `log θ ~ N(mu, sigma²)`.
     log_normal => LogNormal { mu, sigma };
-    /// Uniform between `low` and `high`.
-    uniform => Uniform { low, high };
     /// `log θ` uniform between `log low` and `log high`.
     log_uniform => LogUniform { low, high };
     /// The beta distribution on (0, 1).
@@ -87,6 +85,51 @@ constructors! {
 }
 
 impl Distribution {
+    /// Uniform between `low` and `high`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] when a parameter is not as [`Family::Uniform`] asks.
+    pub fn uniform(low: f64, high: f64) -> Result<Self> {
+        Family::Uniform { low, high, periodic: false }.try_into()
+    }
+
+    /// The same for a parameter whose two ends are one place: an angle, a phase.
+    ///
+    /// ```
+    /// use batchquad::prior::Distribution;
+    /// let angle = Distribution::uniform(0.0, 360.0)?.periodic()?;
+    /// assert_eq!(angle.to_latent(370.0)?, angle.to_latent(10.0)?);
+    /// # Ok::<(), batchquad::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a distribution that is not uniform.
+    pub fn periodic(self) -> Result<Self> {
+        match self.0 {
+            Family::Uniform { low, high, .. } => Family::Uniform { low, high, periodic: true }.try_into(),
+            other => Err(Error::invalid("prior of a periodic parameter", other.name(), "a uniform one")),
+        }
+    }
+
+    /// The lower end and the length of the circle of a periodic parameter.
+    pub(super) fn circle(&self) -> Option<(f64, f64)> {
+        match self.0 {
+            Family::Uniform { low, high, periodic: true } => Some((low, high - low)),
+            _ => None,
+        }
+    }
+
+    /// θ itself, or for a periodic parameter the same place between `low` and `high`.
+    pub(super) fn wrapped(&self, theta: f64) -> f64 {
+        match self.circle() {
+            // What lies inside stays as it is, to the bit.
+            Some((low, length)) if theta.is_finite() && !(low..=low + length).contains(&theta) => {
+                (theta - length * ((theta - low) / length).floor()).clamp(low, low + length)
+            }
+            _ => theta,
+        }
+    }
+
     /// The family and its parameters.
     #[must_use]
     pub fn family(&self) -> &Family {
@@ -114,10 +157,11 @@ impl Distribution {
     /// `u(θ) = Φ⁻¹(F(θ))`.
     ///
     /// # Errors
-    /// [`Error::OutsideSupport`] when θ is neither inside the support nor at an end of it; [`Error::Numerical`] when it
+    /// [`Error::OutsideSupport`] when θ is neither inside the support nor at an end of it (a periodic parameter is taken round); [`Error::Numerical`] when it
     /// is so far out that `u` is not finite.
     pub fn to_latent(&self, theta: f64) -> Result<f64> {
         let (low, high) = self.support();
+        let theta = self.wrapped(theta);
         // An end of the support has probability zero and is where people evaluate: it counts as its neighbour inside.
         let theta = match theta {
             end if end == low && low.is_finite() => low.next_up(),
@@ -205,7 +249,7 @@ impl Distribution {
         match self.0 {
             Family::Normal { mean, sd } => mean + sd * u,
             Family::LogNormal { mu, sigma } => (mu + sigma * u).exp(),
-            Family::Uniform { low, high } => {
+            Family::Uniform { low, high, .. } => {
                 if u < 0.0 {
                     low + (high - low) * normal::cdf(u)
                 } else {
@@ -276,7 +320,7 @@ impl Distribution {
         match self.0 {
             Family::Normal { mean, sd } => (theta - mean) / sd,
             Family::LogNormal { mu, sigma } => (theta.ln() - mu) / sigma,
-            Family::Uniform { low, high } => {
+            Family::Uniform { low, high, .. } => {
                 let width = high - low;
                 LogTails { lower: ((theta - low) / width).ln(), upper: ((high - theta) / width).ln() }.to_normal()
             }

@@ -38,6 +38,9 @@ pub enum Family {
         low: f64,
         /// The upper end, > `low`.
         high: f64,
+        /// Whether both ends are one place, as for an angle or a phase. [`MATH.md` §10](crate::math).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        periodic: bool,
     },
     /// `log θ` uniform: density `∝ 1/θ` between `low` and `high`.
     LogUniform {
@@ -167,7 +170,9 @@ impl Family {
         match *self {
             Self::Normal { mean, sd } => finite("mean", mean).and(positive("sd", sd)),
             Self::LogNormal { mu, sigma } => finite("mu", mu).and(positive("sigma", sigma)),
-            Self::Uniform { low, high } => finite("low", low).and(finite("high", high)).and(ordered(what, low, high)),
+            Self::Uniform { low, high, .. } => {
+                finite("low", low).and(finite("high", high)).and(ordered(what, low, high))
+            }
             Self::LogUniform { low, high } => {
                 positive("low", low).and(positive("high", high)).and(ordered(what, low, high))
             }
@@ -192,9 +197,9 @@ impl Family {
     pub fn support(&self) -> (f64, f64) {
         match *self {
             Self::Normal { .. } | Self::Cauchy { .. } | Self::StudentT { .. } => (f64::NEG_INFINITY, f64::INFINITY),
-            Self::Uniform { low, high } | Self::LogUniform { low, high } | Self::TruncatedNormal { low, high, .. } => {
-                (low, high)
-            }
+            Self::Uniform { low, high, .. }
+            | Self::LogUniform { low, high }
+            | Self::TruncatedNormal { low, high, .. } => (low, high),
             Self::Beta { .. } => (0.0, 1.0),
             Self::LogNormal { .. }
             | Self::Gamma { .. }

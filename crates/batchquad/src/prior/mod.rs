@@ -269,6 +269,60 @@ impl Prior {
         Ok(sum)
     }
 
+    /// The numbers of the periodic parameters, each with the lower end and the length of its circle.
+    #[must_use]
+    pub fn circles(&self) -> Vec<(usize, f64, f64)> {
+        let scalar = |k: usize| match self.axis(k) {
+            Axis::Scalar(distribution) => distribution.circle().map(|(low, length)| (k, low, length)),
+            _ => None,
+        };
+        (0..self.dim()).filter_map(scalar).collect()
+    }
+
+    /// The same prior with the circles of periodic parameters cut elsewhere: each begins at a share of its length after its lower end, so that
+    /// a posterior across the old ends is in one piece. Without cuts it is the prior itself. [`MATH.md` §10](crate::math).
+    ///
+    /// # Errors
+    /// [`Error::Length`] when there is not one share per circle; [`Error::Invalid`] for one that is not in `[0, 1)`.
+    pub fn cut_at(&self, shares: &[f64]) -> Result<Self> {
+        if shares.is_empty() {
+            return Ok(self.clone());
+        }
+        let circles = self.circles();
+        if circles.len() != shares.len() {
+            return Err(Error::length("cuts of periodic parameters", circles.len(), shares.len()));
+        }
+        let mut cut = self.clone();
+        for ((k, low, length), share) in circles.into_iter().zip(shares) {
+            if !(0.0..1.0).contains(share) {
+                return Err(Error::invalid("cut of a periodic parameter", share, "a share of its circle, in [0, 1)"));
+            }
+            let mut first = 0;
+            for block in &mut cut.blocks {
+                if first == k {
+                    let begin = low + share * length;
+                    *block = Block::Scalar(Distribution::uniform(begin, begin + length)?.periodic()?);
+                    break;
+                }
+                first += block.dim();
+            }
+        }
+        Ok(cut)
+    }
+
+    /// θ with every periodic parameter taken round its circle until it lies between its ends; what lies inside stays as it is.
+    ///
+    /// # Errors
+    /// [`Error::Length`].
+    pub fn wrapped(&self, theta: &[f64]) -> Result<Vec<f64>> {
+        self.require_len("theta", theta)?;
+        let one = |(k, value): (usize, &f64)| match self.axis(k) {
+            Axis::Scalar(distribution) => distribution.wrapped(*value),
+            _ => *value,
+        };
+        Ok(theta.iter().enumerate().map(one).collect())
+    }
+
     /// How parameter `k` depends on the latent coordinates.
     pub(crate) fn axis(&self, k: usize) -> Axis<'_> {
         let mut first = 0;

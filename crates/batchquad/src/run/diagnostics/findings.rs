@@ -3,7 +3,7 @@
 
 use super::{Finding, Forecast, Level};
 use crate::{
-    belief::{any::Belief, log::LogBelief, residuals::Residual, surrogate::Surrogate},
+    belief::{any::Belief, log::LogBelief, residuals::Residual, surrogate::Surrogate, warp::Model},
     error::Result,
     infer::posterior::Draws,
     points::Points,
@@ -37,6 +37,7 @@ pub(super) fn all(engine: &Engine, current: &Current, forecasts: &[Forecast]) ->
     found.push(leave_one_out(&current.residuals));
     if current.estimate.log_z.is_finite() {
         found.push(influence(current));
+        found.extend(current.surrogate.warped().and_then(|surrogate| readings(current, surrogate)));
     }
     found.extend(newest(current, forecasts));
     // A belief that is positive nowhere has no posterior; that there is no log Z says it all.
@@ -283,6 +284,25 @@ fn carriers(belief: &Belief, draws: &Draws) -> Finding {
         100.0 * largest
     );
     finding("effective-nodes", value, level, sentence)
+}
+
+/// How far log Z would move without the mass that the process expects where it has seen nothing, in error bars. One reading of the square root
+/// includes that mass; in many parameters it is most of Z, and its own variance hardly shows.
+fn readings(current: &Current, surrogate: &Surrogate) -> Option<Finding> {
+    let other = surrogate.estimate_as(Model::WsabiL).ok()?;
+    let apart = (current.estimate.log_z - other.log_z).abs();
+    if apart == 0.0 {
+        return None;
+    }
+    let value = apart / current.estimate.log_z_sd.max(NATS);
+    // Where the process is smooth on the scale of the measure its own variance covers this mass to within 0.7 error bars.
+    let level = above(value, 1.5, 3.0);
+    let advice = if level == Level::Fine { "" } else { "; surrogate = \"wsabi-l\" leaves it out" };
+    let sentence = format!(
+        "mass that is expected where nothing has been seen makes up {} nats of log Z, {value:.1} error bars{advice}",
+        short(apart)
+    );
+    Some(finding("readings", value, level, sentence))
 }
 
 /// How much of the prior variance of the process is left where the posterior is.

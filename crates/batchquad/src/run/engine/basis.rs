@@ -37,6 +37,9 @@ pub struct Believed {
     /// Where the reference measure was; none where it is the prior.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
+    /// Where the circles of periodic parameters were cut, as shares of them; empty without such parameters.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cuts: Vec<f64>,
     /// How many values the last search from several starts had.
     pub(super) searched: usize,
     /// `log Z`; absent where no positive mean was found.

@@ -53,11 +53,26 @@ pub(super) struct Values {
     pub(super) logs: Vec<f64>,
     /// The standard deviations of their noise, where they were given.
     pub(super) sds: Vec<Option<f64>>,
+    /// How many of them, the first ones, come from elsewhere.
+    pub(super) imported: usize,
 }
 
 impl Values {
     fn nodes(&self, settings: &Settings) -> Result<Nodes> {
         Nodes::noisy(&self.rows, &self.logs, &self.sds, settings.noise_sd)?.thinned(MOST_NODES)
+    }
+
+    /// Every other value, where at least two thirds of them come from elsewhere and half of them determine a quadratic. Whether a run has arrived is
+    /// told by how far the posterior moves from one batch to the next. Values from elsewhere have no batches: this is the one before.
+    fn half(&self, settings: &Settings) -> Result<Option<Nodes>> {
+        let (n, dim) = (self.rows.len(), self.rows.first().map_or(0, Vec::len));
+        if 3 * self.imported < 2 * n || n < (dim + 1) * (dim + 2) {
+            return Ok(None);
+        }
+        let rows: Vec<Vec<f64>> = self.rows.iter().step_by(2).cloned().collect();
+        let logs: Vec<f64> = self.logs.iter().step_by(2).copied().collect();
+        let sds: Vec<Option<f64>> = self.sds.iter().step_by(2).copied().collect();
+        Nodes::noisy(&rows, &logs, &sds, settings.noise_sd)?.thinned(MOST_NODES / 2).map(Some)
     }
 }
 
@@ -106,7 +121,13 @@ fn logarithmic(
     let same = same.and_then(|b| b.log.as_ref());
     let belief = match same {
         Some(recipe) => log::recall(&known, recipe, seed)?,
-        None => log::search(&known, last.and_then(|b| b.log.as_deref()), seed)?,
+        None => {
+            let halved = match last {
+                Some(_) => None,
+                None => halved(settings, seed, values)?,
+            };
+            log::search(&known, last.and_then(|b| b.log.as_deref()).or(halved.as_ref()), seed)?
+        }
     };
     let estimate = belief.estimate();
     let believed = Believed {
@@ -115,6 +136,7 @@ fn logarithmic(
         sigma2: belief.sigma2(),
         lengthscales: belief.lengthscales().to_vec(),
         place: None,
+        cuts: Vec::new(),
         searched: 0,
         log_z: Some(estimate.log_z).filter(|v| v.is_finite()),
         log_z_sd: Some(estimate.log_z_sd).filter(|v| v.is_finite()),
@@ -129,6 +151,19 @@ fn logarithmic(
     };
     let (model_sd, residuals) = (belief.model_sd(), belief.residuals());
     Ok(Current { surrogate: belief.into(), estimate, model_sd, residuals, believed, agreement: None })
+}
+
+/// What half of the values lead to, where that can stand for the batch before.
+fn halved(settings: &Settings, seed: u64, values: &Values) -> Result<Option<log::Recipe>> {
+    let Some(nodes) = values.half(settings)? else { return Ok(None) };
+    if !nodes.log_values.iter().any(|l| l.is_finite()) {
+        return Ok(None);
+    }
+    match log::search(&known(nodes, settings.noise_sd)?, None, seed) {
+        Ok(belief) => Ok(Some(belief.recipe)),
+        Err(Error::Interrupted) => Err(Error::Interrupted),
+        Err(_) => Ok(None),
+    }
 }
 
 fn warped(
@@ -149,6 +184,7 @@ fn warped(
     let model = surrogate.estimate()?;
     let residuals = surrogate.residuals();
     let estimate = model.widened(surrogate.jackknife(&residuals)?);
+    let estimate = surrogate.unseen(&model)?.map_or(estimate, |unseen| estimate.widened(unseen));
     let (kernel, jitter) = (surrogate.kernel(), surrogate.jitter());
     let believed = Believed {
         values: values.logs.len(),
@@ -156,6 +192,7 @@ fn warped(
         sigma2: kernel.sigma2(),
         lengthscales: kernel.lengthscales().to_vec(),
         place,
+        cuts: Vec::new(),
         searched,
         log_z: Some(estimate.log_z).filter(|v| v.is_finite()),
         log_z_sd: Some(estimate.log_z_sd).filter(|v| v.is_finite()),

@@ -6,6 +6,7 @@
 mod agreement;
 mod basis;
 mod believe;
+mod cuts;
 mod data;
 mod repeats;
 
@@ -16,15 +17,11 @@ pub use believe::MOST_NODES;
 use std::{cell::OnceCell, collections::BTreeMap, ops::Range, sync::Arc};
 
 use basis::{Basis, read_basis};
-use believe::{Memories, believe, recall};
+use cuts::require_cuts;
 use serde_json::Value;
 
 use crate::{
-    belief::{
-        any::{self, Belief},
-        estimate::Estimate,
-        residuals::Residual,
-    },
+    belief::{any::Belief, estimate::Estimate, residuals::Residual},
     choose::batch::batch,
     error::{Error, Result},
     infer::posterior::Posterior,
@@ -131,7 +128,9 @@ impl Engine {
             ledger,
         };
         for (batches, asked) in engine.ledger.batches().to_vec().iter().enumerate() {
-            engine.take_basis(asked, read_basis(asked)?, batches);
+            let basis = read_basis(asked)?;
+            require_cuts(&engine.prior, basis.belief.as_ref().map_or(&[], |b| b.cuts.as_slice()))?;
+            engine.take_basis(asked, basis, batches);
         }
         Ok(engine)
     }
@@ -164,7 +163,9 @@ impl Engine {
         let read = match event {
             Event::Asked(asked) => {
                 self.require_repeat(asked.repeat)?;
-                Read::Basis(Box::new(read_basis(asked)?))
+                let basis = read_basis(asked)?;
+                require_cuts(&self.prior, basis.belief.as_ref().map_or(&[], |b| b.cuts.as_slice()))?;
+                Read::Basis(Box::new(basis))
             }
             Event::Settings { changes } => {
                 let mut settings = self.ledger.settings().clone();
@@ -250,13 +251,16 @@ impl Engine {
         }
         let asked = self.ledger.entries().len();
         let initial = self.initial_size();
+        let mut seen = self.prior.clone();
         let (points, belief, fallbacks) = if asked < initial || !self.has_value() {
             let n = if asked < initial { n.min(initial - asked) } else { n };
             (self.design(asked..asked + n)?, None, 0)
         } else {
             let current = self.current()?;
+            seen = seen.cut_at(&current.believed.cuts)?;
             let search = self.settings.search(self.seed(), asked as u64);
-            let chosen = batch(&current.surrogate, &*self.settings.rule(), &self.avoided()?, n, search)?;
+            let chosen =
+                batch(&current.surrogate, &*self.settings.rule(), &self.avoided(&current.believed.cuts)?, n, search)?;
             (chosen.points, Some(current.believed.clone()), chosen.fallbacks)
         };
         let mut jobs = Vec::new();
@@ -265,7 +269,7 @@ impl Engine {
             let theta = match self.starts.get(asked + k) {
                 // To the bit as it was given.
                 Some((theta, _)) => theta.clone(),
-                None => self.prior.to_theta(u)?,
+                None => self.prior.wrapped(&seen.to_theta(u)?)?,
             };
             jobs.push(Job { id, theta, seed: job_seed(self.seed(), id) });
         }
@@ -349,12 +353,7 @@ impl Engine {
         if let Some(current) = self.current.get() {
             return Ok(current);
         }
-        let current = if self.repeats.is_empty() {
-            let earlier = Memories { last: self.last.as_ref(), recalled: &self.recalled };
-            believe(&self.settings, (self.prior.dim(), self.seed()), &self.data(None)?, earlier)?
-        } else {
-            self.pooled()?
-        };
+        let current = if self.repeats.is_empty() { self.believed_from(self.last.as_ref())? } else { self.pooled()? };
         Ok(self.current.get_or_init(|| current))
     }
 
@@ -373,13 +372,10 @@ impl Engine {
         if let Some(posterior) = self.posterior.get() {
             return Ok(posterior);
         }
-        let posterior = Posterior::new(Arc::clone(&self.current()?.surrogate), self.prior.clone(), self.seed())?;
+        let current = self.current()?;
+        let prior = self.prior.cut_at(&current.believed.cuts)?;
+        let posterior = Posterior::new(Arc::clone(&current.surrogate), prior, self.seed())?;
         Ok(self.posterior.get_or_init(|| posterior))
-    }
-
-    /// The belief that the hyperparameters recorded with a batch give to all that was asked before job `first`.
-    pub(crate) fn belief_before(&self, first: JobId, believed: &Believed) -> Result<any::Earlier> {
-        recall(&self.settings, self.prior.dim(), &self.data(Some(first))?, believed)
     }
 
     /// How many points a run begins with: those to start from, and an initial design, of which none are needed when values were imported.

@@ -2,12 +2,7 @@
 //!
 //! The run number `k` is the run that one would have with the seed [`repeat_seed`]`(seed, k)`: the first is the run without repeats.
 
-use super::{
-    Agreement, Current, Engine,
-    agreement::has_arrived,
-    basis::Believed,
-    believe::{Memories, believe},
-};
+use super::{Agreement, Current, Engine, agreement::has_arrived, basis::Believed};
 use crate::{
     belief::estimate::Estimate,
     error::{Error, Result},
@@ -92,7 +87,6 @@ impl Engine {
     /// The belief from the values of all runs. The search for it begins with the run that has the best value: one that is alone has no past by which
     /// it could tell whether the posterior still moves.
     pub(super) fn pooled(&self) -> Result<Current> {
-        let values = self.data(None)?;
         let beliefs = self.beliefs()?;
         let best = |current: &&&Current| {
             let recipe = current.believed.log.as_ref();
@@ -100,17 +94,13 @@ impl Engine {
         };
         let found: Vec<&Current> = beliefs.iter().flatten().copied().collect();
         let last = found.iter().max_by(|a, b| best(a).total_cmp(&best(b))).map(|current| &current.believed);
-        let search = |last: Option<&Believed>| {
-            let earlier = Memories { last, recalled: &self.recalled };
-            believe(&self.settings, (self.prior.dim(), self.seed()), &values, earlier)
-        };
-        let mut current = search(last)?;
+        let mut current = self.believed_from(last)?;
         let recalled = self.recalled.iter().any(|known| known.fingerprint == current.believed.fingerprint);
         let several = found.iter().filter(|run| has_arrived(run)).count() > 1;
         if several && !recalled && !has_arrived(&current) {
             // One run may know a part of the posterior only, from which the whole is far. The checksum is another, lest this be taken for the answer.
             let near = Believed { fingerprint: !current.believed.fingerprint, ..current.believed };
-            current = search(Some(&near))?;
+            current = self.believed_from(Some(&near))?;
         }
         let stated = current.estimate;
         let agreement = Agreement::new(&beliefs, (stated.log_z, stated.log_z_sd));

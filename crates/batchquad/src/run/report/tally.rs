@@ -54,12 +54,13 @@ impl Tally {
             failures_by_kind,
             conflicts: ledger.conflicts().map(|entry| entry.job.id).collect(),
             replaced: ledger.replaced().map(|entry| entry.job.id).collect(),
-            seconds_choosing: ledger.batches().iter().map(|asked| asked.seconds).sum(),
-            seconds_evaluating: ledger
-                .entries()
-                .flat_map(|entry| entry.answer.iter().chain(&entry.replicates))
-                .map(|told| told.seconds)
-                .sum(),
+            seconds_choosing: total(ledger.batches().iter().map(|asked| asked.seconds)),
+            seconds_evaluating: total(
+                ledger
+                    .entries()
+                    .flat_map(|entry| entry.answer.iter().chain(&entry.replicates))
+                    .map(|told| told.seconds),
+            ),
         }
     }
 
@@ -89,4 +90,9 @@ impl Tally {
         }
         text
     }
+}
+
+/// A sum that is zero for nothing; the standard library's is then −0.
+fn total(seconds: impl Iterator<Item = f64>) -> f64 {
+    seconds.fold(0.0, |sum, s| sum + s)
 }

@@ -7,8 +7,10 @@ pub fn rounded(value: f64, sd: f64) -> String {
         return format!("{value}");
     }
     let digits = 1.0 - sd.log10().floor();
-    if digits > 12.0 || value.abs() >= 1e12 {
-        format!("{value:.6e}")
+    // Powers of ten are for numbers that are long without them, not for ordinary ones that are known very well.
+    if (digits > 12.0 && value != 0.0 && value.abs() < 1e-6) || value.abs() >= 1e12 {
+        let meaningful = (digits + value.abs().log10().floor()).clamp(0.0, 12.0);
+        format!("{value:.*e}", meaningful as usize)
     } else {
         let text = format!("{value:.*}", digits.clamp(0.0, 12.0) as usize);
         if text.contains(|c: char| c.is_ascii_digit() && c != '0') { text } else { text.replace('-', "") }
@@ -54,7 +56,11 @@ mod tests {
         assert_eq!(plus_minus(-14.019_41, 0.0123), "-14.019 ± 0.012");
         assert_eq!(plus_minus(-1e6, 3.2), "-1000000.0 ± 3.2");
         assert_eq!(rounded(1.5, f64::INFINITY), "1.5");
-        assert_eq!(rounded(1.23e-13, 1e-14), "1.230000e-13");
+        assert_eq!(rounded(1.23e-13, 1e-14), "1.23e-13");
+        assert_eq!(plus_minus(-1.5, 1.9e-21), "-1.500000000000 ± 1.9e-21");
+        assert_eq!(rounded(1.234_567e15, 1e11), "1.23457e15");
+        assert_eq!(rounded(-0.0, 1e-20), "0.000000000000");
+        assert_eq!(duration(0.0), "0 ms");
         assert_eq!(rounded(1234.5, 100.0), "1234");
         assert_eq!(rounded(-0.001, 0.5), "0.00");
         assert_eq!(probability(1e-9, 1e-9), "< 0.0001");

@@ -30,6 +30,9 @@ const CHEAP: usize = 40;
 /// A belief rests on at most so many nodes: its time grows with their cube and its memory with their square.
 pub const MOST_NODES: usize = 1500;
 
+/// … and at most so many where points are only chosen from it, while the search for hyperparameters goes on elsewhere.
+const MOST_ROUGH: usize = 512;
+
 /// How often the reference measure may move for the same values.
 const MOVES: usize = 2;
 
@@ -53,11 +56,14 @@ pub(super) struct Values {
     pub(super) logs: Vec<f64>,
     /// The standard deviations of their noise, where they were given.
     pub(super) sds: Vec<Option<f64>>,
+    /// Whether a rough belief will do.
+    pub(super) rough: bool,
 }
 
 impl Values {
     fn nodes(&self, settings: &Settings) -> Result<Nodes> {
-        Nodes::noisy(&self.rows, &self.logs, &self.sds, settings.noise_sd)?.thinned(MOST_NODES)
+        let most = if self.rough { MOST_ROUGH } else { MOST_NODES };
+        Nodes::noisy(&self.rows, &self.logs, &self.sds, settings.noise_sd)?.thinned(most)
     }
 }
 
@@ -80,6 +86,57 @@ pub(super) fn believe(
             found => found,
         },
     }
+}
+
+/// The belief with the hyperparameters of an earlier one, which rests on other values; none where these cannot serve for others.
+pub(super) fn hold(
+    settings: &Settings,
+    (dim, seed): (usize, u64),
+    values: &Values,
+    earlier: &Believed,
+) -> Result<Option<Current>> {
+    let mut held = earlier.clone();
+    if let Some(recipe) = &earlier.log {
+        let Some(transferable) = transferable(recipe) else { return Ok(None) };
+        held.log = Some(Box::new(transferable));
+    }
+    // Taken for the belief of these values, and never again.
+    held.fingerprint = fingerprint(settings, values, earlier)?;
+    let memories = Memories { last: Some(&held), recalled: &[] };
+    let mut current = match settings.model(dim) {
+        Some(model) => warped(settings, model, dim, values, memories)?,
+        None if earlier.log.is_some() => logarithmic(settings, seed, values, memories)?,
+        None => warped(settings, Model::WsabiL, dim, values, memories)?,
+    };
+    current.believed.fingerprint = !current.believed.fingerprint;
+    // The whole recipe is where the next search begins.
+    current.believed.log.clone_from(&earlier.log);
+    current.held = true;
+    Ok(Some(current))
+}
+
+/// A recipe without what is said of single nodes by their numbers, which are others now; none where that is essential.
+fn transferable(recipe: &log::Recipe) -> Option<log::Recipe> {
+    let mut written = serde_json::to_value(recipe).ok()?;
+    let all = written.as_object_mut()?;
+    all.remove("climb");
+    let none = |peak: &serde_json::Value, key: &str| match peak.get(key) {
+        None | Some(serde_json::Value::Null) => true,
+        Some(serde_json::Value::Array(list)) => list.is_empty(),
+        Some(_) => false,
+    };
+    let peaks = std::iter::once(&written).chain(written.get("others").and_then(|o| o.as_array()).into_iter().flatten());
+    let plain = peaks.into_iter().all(|peak| none(peak, "active") && none(peak, "search"));
+    plain.then(|| serde_json::from_value(written).ok()).flatten()
+}
+
+/// The checksum of values as a belief like `like` has it.
+fn fingerprint(settings: &Settings, values: &Values, like: &Believed) -> Result<u32> {
+    let nodes = values.nodes(settings)?;
+    Ok(match like.log {
+        Some(_) => Fingerprints::noisy(settings, &nodes.points, &nodes.log_means, &nodes.sds)?.now,
+        None => Fingerprints::new(settings, &nodes.points, &nodes.log_values)?.now,
+    })
 }
 
 /// The belief among those that somebody remembers which rests on these very values.
@@ -128,7 +185,7 @@ fn logarithmic(
         log: Some(Box::new(belief.recipe.clone())),
     };
     let (model_sd, residuals) = (belief.model_sd(), belief.residuals());
-    Ok(Current { surrogate: belief.into(), estimate, model_sd, residuals, believed, agreement: None })
+    Ok(Current { surrogate: belief.into(), estimate, model_sd, residuals, believed, agreement: None, held: false })
 }
 
 fn warped(
@@ -171,7 +228,7 @@ fn warped(
         log: None,
     };
     let (surrogate, model_sd) = (surrogate.into(), model.log_z_sd);
-    Ok(Current { surrogate, estimate, model_sd, residuals, believed, agreement: None })
+    Ok(Current { surrogate, estimate, model_sd, residuals, believed, agreement: None, held: false })
 }
 
 /// The belief with the frame and the hyperparameters of an earlier one.

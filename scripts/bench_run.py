@@ -99,6 +99,15 @@ def busy(place):
     return [[tuple(map(float, line.split())) for line in log.open()] for log in place.glob("busy-*")]
 
 
+def busy_share(place):
+    """The share of the workers' time in which they were busy, and how long that was."""
+    workers = busy(place)
+    # From when all have started until nothing is left to hand out: what comes after is nobody's to fill.
+    first, last = max(worker[0][0] for worker in workers), max(worker[-1][0] for worker in workers)
+    worked = sum(max(0, min(end, last) - max(begin, first)) for worker in workers for begin, end in worker)
+    return worked / (len(workers) * (last - first)), last - first
+
+
 def schedules(directory):
     """Times spread 1:10, by the seed of the point, so that both schedules see the same law; four workers."""
     sleep = "0.05 * 10 ** ((question['seed'] % 9973) / 9973)"
@@ -106,15 +115,24 @@ def schedules(directory):
         run = {"batch": 4, "max_evaluations": 160, "workers": 4, "schedule": schedule}
         problem = write_problem(directory / schedule, 4, sleep, run)
         seconds, result = fastest(directory, problem, rounds=1)
-        workers = busy(problem.parent)
-        # From when all have started until nothing is left to hand out: what comes after is nobody's to fill.
-        first, last = max(worker[0][0] for worker in workers), max(worker[-1][0] for worker in workers)
-        worked = sum(max(0, min(end, last) - max(begin, first)) for worker in workers for begin, end in worker)
-        share = worked / (len(workers) * (last - first))
+        share, _ = busy_share(problem.parent)
         whole = result["seconds_evaluating"] / (4 * seconds)
         figure = f"{100 * share:.1f} % busy ({100 * whole:.1f} % of the whole run), {seconds:.1f} s"
         limit = f"≥ {100 * bar:.0f} %" if bar else "–"
         yield f"160 evaluations of 50–500 ms on 4 workers, {schedule}", figure, limit, bar is None or share >= bar
+
+
+def scale(directory):
+    """Many workers on one driver: what it chooses must keep up with what they finish."""
+    for workers, seconds, evaluations in ((64, 0.1, 2000), (64, 0.5, 2000), (256, 0.5, 5000)):
+        run = {"max_evaluations": evaluations, "workers": workers, "schedule": "async"}
+        problem = write_problem(directory / f"scale-{workers}-{seconds}", 4, str(seconds), run)
+        whole, result = fastest(directory, problem, rounds=1)
+        share, span = busy_share(problem.parent)
+        mine = 1000 * result["seconds_choosing"] / evaluations
+        figure = f"{100 * share:.1f} % busy for {span:.1f} s; choosing {mine:.1f} ms per evaluation, {result['batches']} batches, {whole:.1f} s to the end"
+        what = f"{evaluations} evaluations of {seconds} s on {workers} workers, async"
+        yield what, figure, "≥ 95 %" if workers == 256 else "–", workers < 256 or share >= 0.95
 
 
 def large_store(directory):
@@ -152,10 +170,10 @@ def large_store(directory):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dry-run", action="store_true", help="print the table, leave the file alone")
-    parser.add_argument("--only", help="one of overhead, efficiency, schedules, large_store; implies --dry-run")
+    parser.add_argument("--only", help="one of overhead, efficiency, schedules, scale, large_store; implies --dry-run")
     args = parser.parse_args()
     subprocess.run(["cargo", "build", "--release", "-p", "batchquad-cli"], cwd=ROOT, check=True)
-    parts = [overhead, efficiency, schedules, large_store]
+    parts = [overhead, efficiency, schedules, scale, large_store]
     if args.only:
         parts = [part for part in parts if part.__name__ == args.only]
     rows, failed = ["| what | measured | bar | |", "|---|---|---|---|"], 0

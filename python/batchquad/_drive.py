@@ -24,6 +24,9 @@ _LOG = logging.getLogger("batchquad")
 #: How long a step waits for an answer before it looks around.
 _PATIENCE = 0.2
 
+#: The same while points are being chosen: they are handed out when they are known.
+_GLANCE = 0.005
+
 #: Kinds whose likely cause is the machinery, so that trying again is sensible.
 _INFRASTRUCTURE = frozenset(["signal", "timeout", "lost-worker"])
 
@@ -68,8 +71,7 @@ class Driver:
                     for id, theta, _ in jobs:
                         self._start(id, theta, 1)
                 if self._evaluator.in_flight:
-                    for task, answer in self._evaluator.wait(_PATIENCE):
-                        self._record(task, answer)
+                    self._record_all(self._evaluator.wait(_GLANCE if self._session.is_choosing else _PATIENCE))
                 elif self._ending is not None and not resumed:
                     self._display.update(self._session, 0, last=True)
                     ended = self._session.honest(*self._ending)
@@ -83,12 +85,11 @@ class Driver:
                         # Nothing is running: what waits stays pending.
                         self._evaluator.close()
         except KeyboardInterrupt:
-            for task, answer in self._evaluator.collect():
-                # What the interrupt itself broke is not the likelihood's doing.
-                if answer.kind not in _INFRASTRUCTURE:
-                    self._record(task, answer)
+            # What the interrupt itself broke is not the likelihood's doing.
+            self._record_all([found for found in self._evaluator.collect() if found[1].kind not in _INFRASTRUCTURE])
             raise
         finally:
+            self._session.end()
             self._evaluator.close()
             self._display.finish()
 
@@ -117,6 +118,21 @@ class Driver:
     def _start(self, id: int, theta: np.ndarray, attempt: int) -> None:
         self._first.setdefault(id, attempt)
         self._evaluator.start(Task(id, theta, attempt))
+
+    def _record_all(self, finished: list[tuple[Task, Answer]]) -> None:
+        """Records what came of tasks; plain values all at once, because a disk takes milliseconds for each time it is asked."""
+        plain, others = [], []
+        for task, answer in finished:
+            if answer.value is not None and answer.blob is None:
+                plain.append((task.id, answer.value, task.attempt, answer.seconds, answer.worker, answer.sd))
+            else:
+                others.append((task, answer))
+        if plain:
+            self._session.tell_all(plain)
+        for id, *_ in plain:
+            self._ending = self._session.losing(id) if self._ending is None else self._ending
+        for task, answer in others:
+            self._record(task, answer)
 
     def _record(self, task: Task, answer: Answer) -> None:
         session, kind, message = self._session, answer.kind, answer.message

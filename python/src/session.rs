@@ -1,12 +1,16 @@
 //! A run and its record.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use batchquad::{
     Error,
     interrupt::Interrupt,
     journal::{Event, Lines, LogValue, Retried, Row, Store, Told, Topic},
-    run::{self, Plan, Step, Stop},
+    run::{self, Ahead, Hands, Plan, Ready, Schedule, Step, Stop},
     types::{JobId, Outcome},
 };
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
@@ -23,6 +27,9 @@ use crate::{
     work::{GLANCE, interruptible, on_thread, pooled},
 };
 
+/// Job id, value, number of the attempt, seconds, worker and standard deviation.
+type Answer = (u64, f64, u32, f64, Option<String>, Option<f64>);
+
 /// A run and its record: in memory, or a store on the disk.
 #[pyclass(frozen, module = "batchquad._batchquad")]
 pub(crate) struct Session {
@@ -31,6 +38,7 @@ pub(crate) struct Session {
     raised: Raised,
     path: Option<PathBuf>,
     opened: Opened,
+    ahead: Mutex<Ahead>,
 }
 
 #[pymethods]
@@ -182,7 +190,8 @@ impl Session {
         Ok((asked(py, jobs), stop.map(ending)))
     }
 
-    /// What a driver does next: evaluate these jobs, end for this reason, or wait.
+    /// What a driver does next: evaluate these jobs, end for this reason, or wait. With the asynchronous schedule points are chosen while others are
+    /// evaluated: this returns at once unless nothing is in flight.
     fn step<'py>(
         &self,
         py: Python<'py>,
@@ -190,16 +199,24 @@ impl Session {
         in_flight: usize,
         seconds: f64,
     ) -> PyResult<(Vec<Asked<'py>>, Option<Ending>)> {
-        let (jobs, stop) = self.long(py, move |session, interrupt| {
-            match run::next_step(&session.engine, workers, in_flight, seconds) {
+        if self.quick(py, |session| Ok(session.engine.settings().schedule))? == Schedule::Async {
+            return self.step_ahead(py, workers, in_flight, seconds);
+        }
+        let (jobs, stop) =
+            self.long(py, move |session, interrupt| match run::next_step(&session.engine, in_flight, seconds) {
                 Step::Wait => Ok((Vec::new(), None)),
                 Step::Stop(stop) => Ok((Vec::new(), Some(stop))),
                 Step::Ask { repeat, n } => {
                     session.ask_batch(repeat, n, || interrupt.is_raised()).map(|jobs| (jobs, None))
                 }
-            }
-        })?;
+            })?;
         Ok((asked(py, jobs), stop.map(ending)))
+    }
+
+    /// Whether points are being chosen while others are evaluated.
+    #[getter]
+    fn is_choosing(&self) -> bool {
+        lock(&self.ahead).is_choosing()
     }
 
     /// Records a log-likelihood, with the standard deviation of its noise if that is known. NaN, +∞ and standard deviations that are none are
@@ -227,6 +244,19 @@ impl Session {
             let told = Told { id: JobId(id), outcome, sd, attempt, seconds, worker };
             let event = if replace { Event::Replaced(told) } else { Event::Told(told) };
             Ok((word(session.keep(&event)?), message))
+        })
+    }
+
+    /// Records several log-likelihoods at once: job, value, number of the attempt, seconds, worker and standard deviation of each, as for `tell`.
+    fn tell_all(&self, py: Python<'_>, answers: Vec<Answer>) -> PyResult<()> {
+        self.quick(py, move |session| {
+            let mut events = Vec::new();
+            for (id, value, attempt, seconds, worker, sd) in answers {
+                let theta = &session.engine.ledger().entry(JobId(id))?.job.theta;
+                let (outcome, sd) = Outcome::from_log_likelihood(theta, value).with_sd(theta, sd);
+                events.push(Event::Told(Told { id: JobId(id), outcome, sd, attempt, seconds, worker }));
+            }
+            session.engine.keep_all(session.record.as_mut(), events)
         })
     }
 
@@ -346,7 +376,13 @@ impl Session {
             session.losses = run::Losses::default();
             Ok(run::aborted(&session.engine))
         };
+        self.end();
         Ok(self.quick(py, begin)?.map(ending))
+    }
+
+    /// Breaks off what is being chosen ahead: nobody drives the run any more.
+    fn end(&self) {
+        lock(&self.ahead).end();
     }
 
     /// A reason to ask no more after the outcome of a job, which has been recorded.
@@ -399,7 +435,41 @@ impl Session {
 impl Session {
     fn adopt(mut session: run::Session, raised: Raised, path: Option<PathBuf>, opened: Opened) -> Self {
         let drawer = Drawer::of(&mut session);
-        Self { desk: Arc::new(Desk::new(session)), drawer, raised, path, opened }
+        let ahead = Mutex::new(Ahead::new(hands()));
+        Self { desk: Arc::new(Desk::new(session)), drawer, raised, path, opened, ahead }
+    }
+
+    /// [`Session::step`] of the asynchronous schedule.
+    fn step_ahead<'py>(
+        &self,
+        py: Python<'py>,
+        workers: usize,
+        in_flight: usize,
+        seconds: f64,
+    ) -> PyResult<(Vec<Asked<'py>>, Option<Ending>)> {
+        loop {
+            let ready = self.quick(py, |session| {
+                let ready =
+                    lock(&self.ahead).step(&mut session.engine, (workers, in_flight), seconds, Duration::ZERO)?;
+                Ok(match ready {
+                    Some(Ready::Asked(asked)) => {
+                        let jobs = asked.jobs.clone();
+                        session.keep(&Event::Asked(asked))?;
+                        Some((jobs, None))
+                    }
+                    Some(Ready::Stop(stop)) => Some((Vec::new(), Some(stop))),
+                    None => None,
+                })
+            })?;
+            match ready {
+                Some((jobs, stop)) => return Ok((asked(py, jobs), stop.map(ending))),
+                None if in_flight > 0 || !lock(&self.ahead).is_choosing() => return Ok((Vec::new(), None)),
+                None => {
+                    py.detach(|| std::thread::sleep(MOMENT));
+                    py.check_signals()?;
+                }
+            }
+        }
     }
 
     /// Work of microseconds, or a write to the disk. A signal ends the wait for other work on the session.
@@ -443,6 +513,24 @@ impl Session {
         });
         self.raised.instead_of(done)
     }
+}
+
+/// How often it is looked whether points have been chosen while nothing is in flight.
+const MOMENT: Duration = Duration::from_millis(2);
+
+/// Threads of this process for what is chosen ahead.
+fn hands() -> Hands {
+    Arc::new(|interrupt, work| {
+        // Where there are no threads to be had nothing is chosen, and who waits for it is told.
+        let _ = pooled(interrupt, || {
+            work();
+            Ok(())
+        });
+    })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How often a thread that waits for the session checks whether the wait was interrupted.

@@ -94,6 +94,14 @@ impl Heeded {
         Self(HEEDED.with_borrow(Clone::clone))
     }
 
+    /// Does `work` on this thread, which heeds these requests too while it lasts.
+    pub fn lend<T>(&self, work: impl FnOnce() -> T) -> T {
+        match self.0.split_first() {
+            None => work(),
+            Some((first, rest)) => heeding(first, || Self(rest.to_vec()).lend(work)),
+        }
+    }
+
     /// As [`check`], on any thread.
     ///
     /// # Errors

@@ -251,6 +251,58 @@ fn running_points_are_not_asked_again() {
 }
 
 #[test]
+fn an_asynchronous_run_is_what_its_record_says_however_far_ahead_points_were_chosen() {
+    // Evaluations that take no time at all: as much is chosen ahead as may be, and hyperparameters are searched beside it.
+    let settings = Settings { schedule: Schedule::Async, max_evaluations: 120, ..Settings::default() };
+    let mut engine = Engine::new(prior(2), settings.clone(), 5).unwrap();
+    let mut evaluator = ThreadEvaluator::new(6, bump).unwrap();
+    let mut tape = Tape::default();
+    let stop = finish(&mut engine, &mut evaluator, &mut tape);
+    assert_eq!((stop.status, engine.ledger().entries().len()), (Status::Budget, 120));
+    assert!((engine.current().unwrap().estimate.log_z - bump_truth(2)).abs() < 0.02);
+    let mut again = Engine::new(prior(2), settings, 5).unwrap();
+    let mut known = 0.0;
+    for event in &tape.0 {
+        if let Event::Asked(asked) = event {
+            // Points ahead of the workers are at most half of the values known then, as batches are.
+            let pending = again.ledger().pending().count() + asked.jobs.len();
+            assert!(
+                pending <= 6.max(asked.jobs.len().min(12)) + (0.5 * known) as usize,
+                "{pending} with {known} values"
+            );
+        }
+        again.apply(event).unwrap();
+        known += f64::from(matches!(event, Event::Told(_)));
+    }
+    assert_eq!(again.ledger(), engine.ledger());
+    assert_eq!(bits(&again), bits(&engine));
+}
+
+#[test]
+fn several_events_count_together_or_not_at_all() {
+    struct Full;
+    impl Record for Full {
+        fn append(&mut self, _: &Event) -> Result<()> {
+            Err(Error::io("journal.jsonl", "append to", "no space left on device"))
+        }
+    }
+    let told = |id: u64, value: f64| Event::Told(Told::new(JobId(id), Outcome::Value(value)));
+    let mut engine = Engine::new(prior(1), Settings::default(), 1).unwrap();
+    let asked = engine.ask(4).unwrap();
+    engine.apply(&Event::Asked(asked)).unwrap();
+    engine.apply(&told(0, -1.0)).unwrap();
+    let before = engine.ledger().clone();
+    assert!(engine.keep_all(&mut Full, vec![told(1, -1.0), told(2, -2.0)]).is_err());
+    assert!(engine.keep_all(&mut Memory, vec![told(1, -1.0), told(2, f64::NAN)]).is_err());
+    assert!(engine.keep_all(&mut Memory, vec![told(1, -1.0), told(17, -2.0)]).is_err());
+    assert_eq!(*engine.ledger(), before);
+    let mut tape = Tape::default();
+    engine.keep_all(&mut tape, vec![told(0, -1.0), told(1, -1.5), told(3, -2.5)]).unwrap();
+    assert_eq!(tape.0, [told(1, -1.5), told(3, -2.5)], "what is known is not recorded again");
+    assert_eq!(engine.ledger().pending().count(), 1);
+}
+
+#[test]
 fn failed_evaluations_are_excluded_counted_and_not_repeated() {
     // A third of the prior fails.
     let flaky = |job: &Job| {

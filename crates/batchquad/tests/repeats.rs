@@ -39,7 +39,7 @@ fn finish(engine: &mut Engine, answer: impl Fn(usize, &Job) -> f64, tape: &mut V
             engine.apply(&told).unwrap();
             tape.push(told);
         }
-        match next_step(engine, 4, 0, 0.0) {
+        match next_step(engine, 0, 0.0) {
             Step::Stop(stop) => return stop,
             Step::Wait => panic!("nothing is in flight"),
             Step::Ask { repeat, n } => {

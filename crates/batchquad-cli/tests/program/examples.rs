@@ -7,10 +7,10 @@ use std::{
 
 use serde_json::Value;
 
-use crate::common::{Done, Place};
+use crate::common::Place;
 
 /// A copy of an example's folder, so that nothing is left behind in the original.
-fn copy(name: &str) -> Place {
+pub fn copy(name: &str) -> Place {
     let from: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name);
     let place = Place { dir: tempfile::tempdir().unwrap() };
     for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap).filter(|e| e.path().is_file()) {
@@ -64,56 +64,4 @@ fn a_line_by_a_server() {
     let result = run(&place, 0.1);
     // The second that a server takes to start is paid once for each of two workers.
     assert!(result["seconds_evaluating"].as_f64().unwrap() < 20.0, "{result}");
-}
-
-/// A cluster of one node. Task 3 of the first array is lost, as at a time limit.
-const SBATCH: &str = r#"#!/bin/sh
-for word; do
-    case $word in
-        --array=1-*) last=${word#--array=1-} ;;
-        --wait) wait=yes ;;
-        *) script=$word ;;
-    esac
-done
-[ "$wait" = yes ] || exit 1
-task=0
-while [ "$task" -lt "$last" ]; do
-    task=$((task + 1))
-    if [ "$task" = 3 ] && [ ! -e lost ]; then touch lost; continue; fi
-    SLURM_ARRAY_TASK_ID=$task "./$script" || exit 1
-done
-"#;
-
-#[test]
-fn bioassay_in_job_arrays() {
-    let place = copy("slurm");
-    std::fs::create_dir(place.path("bin")).unwrap();
-    place.script("bin/sbatch", SBATCH);
-    let path = format!("{}:{}", place.path("bin").display(), std::env::var("PATH").unwrap());
-    let driver = |path: &str| {
-        let mut command = Command::new(place.path("driver.sh"));
-        command.env("PATH", path).env("BATCHQUAD", env!("CARGO_BIN_EXE_batchquad"));
-        command.output().unwrap()
-    };
-    let done = Done::new(&["driver.sh"], driver(&path), 0);
-    assert!(place.path("lost").exists());
-    assert!(done.stdout.contains("60 in 5 batches"), "{}", done.stdout);
-    let result = place.run(&["result", "problem.batchquad", "--json"], 0).json();
-    assert!((result["log_z"].as_f64().unwrap() + 3.76223).abs() < 0.05, "{result}");
-
-    // A cluster on which nothing runs is not asked for ever.
-    std::fs::remove_dir_all(place.path("problem.batchquad")).unwrap();
-    place.script("bin/sbatch", "#!/bin/sh\nexit 1\n");
-    let failed = driver(&path);
-    assert_eq!(failed.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&failed.stderr).contains("no task left an answer"));
-
-    // A likelihood that fails says so, and where to look.
-    std::fs::remove_dir_all(place.path("problem.batchquad")).unwrap();
-    std::fs::remove_file(place.path("lost")).unwrap();
-    place.script("bin/sbatch", SBATCH);
-    place.write("likelihood.py", "raise SystemExit('no licence')\n");
-    driver(&path);
-    let status = place.run(&["status", "problem.batchquad", "--json"], 0).json();
-    assert_eq!(status["failures"], 60, "{status}");
 }

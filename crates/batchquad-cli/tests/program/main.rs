@@ -19,4 +19,5 @@ mod places;
 mod repeats;
 mod reports;
 mod signals;
+mod slurm;
 mod stopping;

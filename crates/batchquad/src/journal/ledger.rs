@@ -197,7 +197,7 @@ impl Ledger {
     }
 
     /// All jobs, by increasing id.
-    pub fn entries(&self) -> impl ExactSizeIterator<Item = &Entry> {
+    pub fn entries(&self) -> impl ExactSizeIterator<Item = &Entry> + DoubleEndedIterator {
         self.entries.values()
     }
 

@@ -23,7 +23,7 @@ impl Lines {
     /// # Errors
     /// [`Error::Invalid`] for a header that JSON cannot hold.
     pub fn new(header: &Header) -> Result<Self> {
-        let (bytes, last) = encode(Link::start(), now(), &faithful(header, Header::parse)?)?;
+        let (bytes, last) = encode(Link::start(), now(), 0, &faithful(header, Header::parse)?)?;
         Ok(Self { bytes, last })
     }
 
@@ -72,7 +72,7 @@ impl Lines {
     /// [`Error::NonFinitePoint`] and [`Error::Invalid`] for an event that cannot be recorded.
     pub fn append(&mut self, event: &Event) -> Result<()> {
         event.validate()?;
-        let (line, last) = encode(self.last, now(), &faithful(event, Event::parse)?)?;
+        let (line, last) = encode(self.last, now(), 0, &faithful(event, Event::parse)?)?;
         self.bytes.extend(line);
         self.last = last;
         Ok(())

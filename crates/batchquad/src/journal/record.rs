@@ -6,7 +6,8 @@
 //!
 //! `crc` is the CRC-32 of every byte after it up to the end of the line, `prev` the `crc` of the line before (a random
 //! number for the first) and `seq` the line's number. So each line proves itself, and a line that was altered, left
-//! out, repeated, moved or taken from another journal breaks the chain.
+//! out, repeated, moved or taken from another journal breaks the chain. A line that went to the disk together with lines before it says so: `"with":2`
+//! after two others.
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -51,6 +52,8 @@ pub(super) struct RawRecord<'a> {
     pub link: Link,
     pub prev: u32,
     pub at: u64,
+    /// How many lines before it were written in the same go.
+    pub with: u64,
     pub event: &'a str,
 }
 
@@ -60,15 +63,25 @@ struct Envelope<'a> {
     prev: &'a str,
     seq: u64,
     at: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    with: u64,
     #[serde(borrow)]
     event: &'a RawValue,
 }
 
-/// The line (with its newline) that follows `last`, and its own link.
-pub(super) fn encode(last: Link, at: u64, event: &RawValue) -> Result<(Vec<u8>, Link)> {
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+/// How a line says that it was not written alone.
+pub(super) const TOGETHER: &[u8] = b",\"with\":";
+
+/// The line (with its newline) that follows `last`, and its own link. It is written in one go with the `with` lines before it.
+pub(super) fn encode(last: Link, at: u64, with: u64, event: &RawValue) -> Result<(Vec<u8>, Link)> {
     let seq = last.seq + 1;
     let prev = hex(last.crc);
-    let envelope = serde_json::to_vec(&Envelope { prev: &prev, seq, at, event })
+    let envelope = serde_json::to_vec(&Envelope { prev: &prev, seq, at, with, event })
         .map_err(|e| Error::Numerical { what: "writing a record as JSON".into(), reason: e.to_string() })?;
     let checked = [b",", &envelope[1..]].concat();
     let crc = crc32fast::hash(&checked);
@@ -93,7 +106,7 @@ pub(super) fn decode(line: &[u8]) -> Result<RawRecord<'_>, String> {
     let envelope: Envelope<'_> = serde_json::from_slice(line).map_err(|e| format!("it is no record: {e}"))?;
     let prev = unhex(envelope.prev.as_bytes()).ok_or("it does not name the record before it")?;
     let link = Link { seq: envelope.seq, crc };
-    Ok(RawRecord { link, prev, at: envelope.at, event: envelope.event.get() })
+    Ok(RawRecord { link, prev, at: envelope.at, with: envelope.with, event: envelope.event.get() })
 }
 
 /// The record that `line` ends in, whatever stands before it.
@@ -158,7 +171,7 @@ mod tests {
     use super::*;
 
     fn line(last: Link, text: &str) -> (Vec<u8>, Link) {
-        encode(last, 7, &RawValue::from_string(text.into()).unwrap()).unwrap()
+        encode(last, 7, 0, &RawValue::from_string(text.into()).unwrap()).unwrap()
     }
 
     #[test]

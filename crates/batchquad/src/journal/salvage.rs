@@ -104,7 +104,7 @@ pub fn salvage(dir: impl AsRef<Path>, new_dir: impl AsRef<Path>) -> Result<Salva
         ),
     };
     let note = to_raw_value(&note).map_err(|e| Error::invalid("note", e.to_string(), "JSON"))?;
-    let (line, last) = encode(last, now(), &note)?;
+    let (line, last) = encode(last, now(), 0, &note)?;
     bytes.extend_from_slice(&line);
     Store::install(new_dir.as_ref(), &bytes, last, &|medium| medium)?;
     Ok(report)
@@ -134,7 +134,7 @@ fn rescue(dir: &Path, bytes: &[u8]) -> Result<Rescued> {
         });
         match accepted {
             Ok((at, raw)) => {
-                let (bytes, link) = encode(rescued.last, at, &raw)?;
+                let (bytes, link) = encode(rescued.last, at, 0, &raw)?;
                 rescued.bytes.extend_from_slice(&bytes);
                 rescued.last = link;
                 rescued.report.kept += 1;

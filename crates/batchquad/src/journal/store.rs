@@ -44,7 +44,7 @@ impl Store {
     /// As [`Store::create`].
     pub fn create_through(dir: impl AsRef<Path>, header: &Header, wrap: Wrap<'_>) -> Result<Self> {
         let text = faithful(header, Header::parse)?;
-        let (line, last) = encode(Link::start(), now(), &text)?;
+        let (line, last) = encode(Link::start(), now(), 0, &text)?;
         Self::install(dir.as_ref(), &line, last, wrap)
     }
 
@@ -144,15 +144,31 @@ impl Store {
     /// it was; [`Error::Io`] when the write failed, [`Error::StoreFailed`] from then on; [`Error::StoreDamaged`] when
     /// something else has written to the file; [`Error::StoreLocked`] in a fork of the process that opened the store.
     pub fn append(&mut self, event: &Event) -> Result<()> {
+        self.append_all(std::slice::from_ref(event))
+    }
+
+    /// Adds several events, with one look at the disk for all: hundreds of answers in a second would otherwise wait for it one by one.
+    ///
+    /// # Errors
+    /// As [`Store::append`]; then none of the events is in the store.
+    pub fn append_all(&mut self, events: &[Event]) -> Result<()> {
         if let Some(reason) = &self.failed {
             return Err(Error::StoreFailed { path: self.dir.clone(), reason: reason.clone() });
         }
         self.lock.require_ours(&self.dir)?;
-        event.validate()?;
-        let (line, link) = encode(self.last, now(), &faithful(event, Event::parse)?)?;
-        self.write(&line).inspect_err(|e| self.failed = Some(e.to_string()))?;
-        self.size += line.len() as u64;
-        self.last = link;
+        let (mut lines, mut last) = (Vec::new(), self.last);
+        for (with, event) in (0..).zip(events) {
+            event.validate()?;
+            let (line, link) = encode(last, now(), with, &faithful(event, Event::parse)?)?;
+            lines.extend(line);
+            last = link;
+        }
+        if lines.is_empty() {
+            return Ok(());
+        }
+        self.write(&lines).inspect_err(|e| self.failed = Some(e.to_string()))?;
+        self.size += lines.len() as u64;
+        self.last = last;
         Ok(())
     }
 

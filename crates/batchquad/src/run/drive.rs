@@ -10,8 +10,9 @@ use crate::{
     belief::estimate::Estimate,
     error::{Error, Result},
     evaluate::{Attempt, Evaluator, Finished},
-    journal::{Event, Retried, Told},
+    journal::{Asked, Event, Retried, Told},
     run::{
+        ahead::{Ahead, Ready, on_this_thread},
         engine::{Engine, Round},
         record::Record,
         settings::{OnFailure, Schedule, Settings},
@@ -54,7 +55,16 @@ pub struct Run<'a> {
     suspects: VecDeque<JobId>,
     /// Whether the job in flight is to have nobody beside it.
     alone: bool,
+    ahead: Ahead,
+    /// Answers that are kept and not reported yet.
+    news: VecDeque<Progress>,
 }
+
+/// How often it is looked whether points have been chosen, while answers are waited for.
+const GLANCE: Duration = Duration::from_millis(5);
+
+/// The most answers that become durable together.
+const TOGETHER: usize = 1024;
 
 impl<'a> Run<'a> {
     /// Starts or resumes a run: jobs that were asked and never answered are evaluated first. A run that a failure has ended stays ended
@@ -78,12 +88,14 @@ impl<'a> Run<'a> {
         suspects.sort_unstable();
         let suspects = suspects.into_iter().map(|(_, id)| id).collect();
         let (started, losses) = (Instant::now(), Losses::default());
-        Ok(Self { engine, evaluator, record, started, ending, losses, suspects, alone: false })
+        let (ahead, news) = (Ahead::new(on_this_thread()), VecDeque::new());
+        Ok(Self { engine, evaluator, record, started, ending, losses, suspects, alone: false, ahead, news })
     }
 
     /// Asks no more; what is running is still waited for.
     pub fn finish_early(&mut self, stop: Stop) {
         self.ending.get_or_insert(stop);
+        self.ahead.end();
     }
 
     /// Gives up what is running, in good order; called again, at once. Jobs given up stay pending, to be evaluated on resuming.
@@ -109,32 +121,59 @@ impl<'a> Run<'a> {
         self.evaluator.workers() - self.evaluator.idle()
     }
 
-    /// One step: hands out a batch if workers are free for it, otherwise waits for an answer, at most `patience`.
+    /// One step: hands out a batch if workers are free for it, otherwise waits for answers, at most `patience`. Those that are there are kept together and
+    /// reported one by one.
     ///
     /// # Errors
     /// When an event cannot be recorded, an evaluator has broken down, or no belief can be formed. Nothing recorded is lost.
     pub fn advance(&mut self, patience: Duration) -> Result<Progress> {
+        if let Some(progress) = self.news.pop_front() {
+            return Ok(progress);
+        }
         self.try_suspects()?;
         self.alone &= self.evaluator.in_flight() > 0;
-        if self.ending.is_none() && self.suspects.is_empty() && !self.alone {
-            let (workers, in_flight) = (self.evaluator.workers(), self.evaluator.in_flight());
-            match next_step(self.engine, workers, in_flight, self.started.elapsed().as_secs_f64()) {
-                Step::Ask { repeat, n } => return self.ask(repeat, n),
-                Step::Stop(stop) => self.ending = Some(stop),
-                Step::Wait => {}
-            }
+        if self.ending.is_none()
+            && self.suspects.is_empty()
+            && !self.alone
+            && let Some(progress) = self.look_ahead(patience)?
+        {
+            return Ok(progress);
         }
         if self.evaluator.in_flight() > 0 {
-            return match self.evaluator.wait(patience)? {
-                Some(finished) => self.tell(finished),
-                // Jobs given up by an interrupted evaluator leave without an outcome.
-                None => Ok(Progress::Waiting),
-            };
+            let patience = if self.ahead.is_choosing() { patience.min(GLANCE) } else { patience };
+            return self.collect(patience);
         }
         match &self.ending {
             Some(stop) => Ok(Progress::Done(honest(self.engine, stop.clone()))),
             None => Ok(Progress::Waiting),
         }
+    }
+
+    /// Hands out points if there are any.
+    fn look_ahead(&mut self, patience: Duration) -> Result<Option<Progress>> {
+        let (workers, in_flight) = (self.evaluator.workers(), self.evaluator.in_flight());
+        let seconds = self.started.elapsed().as_secs_f64();
+        match self.engine.settings().schedule {
+            Schedule::Batch => match next_step(self.engine, in_flight, seconds) {
+                Step::Ask { repeat, n } => {
+                    let begin = Instant::now();
+                    let mut asked = self.engine.ask_for(repeat, n)?;
+                    asked.seconds = begin.elapsed().as_secs_f64();
+                    return self.ask(asked).map(Some);
+                }
+                Step::Stop(stop) => self.ending = Some(stop),
+                Step::Wait => {}
+            },
+            Schedule::Async => {
+                let patience = if in_flight > 0 { Duration::ZERO } else { patience };
+                match self.ahead.step(self.engine, (workers, in_flight), seconds, patience)? {
+                    Some(Ready::Asked(asked)) => return self.ask(asked).map(Some),
+                    Some(Ready::Stop(stop)) => self.finish_early(stop),
+                    None => {}
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Hands out jobs that were pending when a driver was killed, as far as there are workers for them.
@@ -166,10 +205,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn ask(&mut self, repeat: usize, n: usize) -> Result<Progress> {
-        let begin = Instant::now();
-        let mut asked = self.engine.ask_for(repeat, n)?;
-        asked.seconds = begin.elapsed().as_secs_f64();
+    fn ask(&mut self, asked: Asked) -> Result<Progress> {
         let (jobs, seconds) = (asked.jobs.clone(), asked.seconds);
         self.engine.keep(self.record, &Event::Asked(asked))?;
         let progress = Progress::Asked { jobs: jobs.len(), seconds };
@@ -179,21 +215,41 @@ impl<'a> Run<'a> {
         Ok(progress)
     }
 
-    fn tell(&mut self, finished: Finished) -> Result<Progress> {
-        let Finished { id, outcome, sd, attempts, retried, seconds, worker, .. } = finished;
-        let before = self.engine.ledger().entry(id)?.attempts;
-        for Attempt { number, kind: failure, message } in retried {
-            let attempt = before.saturating_add(number);
-            self.engine.keep(self.record, &Event::Retried(Retried { id, attempt, failure, message }))?;
+    /// Keeps all that has finished, and reports the first of it.
+    fn collect(&mut self, patience: Duration) -> Result<Progress> {
+        let mut all = Vec::new();
+        let mut next = self.evaluator.wait(patience);
+        while let Ok(Some(finished)) = next {
+            all.push(finished);
+            next = if all.len() < TOGETHER { self.evaluator.wait(Duration::ZERO) } else { Ok(None) };
         }
-        let worker = Some(worker.to_string());
-        let attempt = before.saturating_add(attempts);
-        let told = Told { id, outcome: outcome.clone(), sd, attempt, seconds, worker };
-        self.engine.keep(self.record, &Event::Told(told))?;
-        if let Some(stop) = self.losses.told(self.engine, id, &outcome) {
-            self.finish_early(stop);
+        self.tell(all)?;
+        next?;
+        // Jobs given up by an interrupted evaluator leave without an outcome.
+        Ok(self.news.pop_front().unwrap_or(Progress::Waiting))
+    }
+
+    fn tell(&mut self, all: Vec<Finished>) -> Result<()> {
+        let (mut events, mut outcomes) = (Vec::new(), Vec::new());
+        for Finished { id, outcome, sd, attempts, retried, seconds, worker, .. } in all {
+            let before = self.engine.ledger().entry(id)?.attempts;
+            for Attempt { number, kind: failure, message } in retried {
+                let attempt = before.saturating_add(number);
+                events.push(Event::Retried(Retried { id, attempt, failure, message }));
+            }
+            let worker = Some(worker.to_string());
+            let attempt = before.saturating_add(attempts);
+            events.push(Event::Told(Told { id, outcome: outcome.clone(), sd, attempt, seconds, worker }));
+            outcomes.push((id, outcome));
         }
-        Ok(Progress::Told { id, outcome })
+        self.engine.keep_all(self.record, events)?;
+        for (id, outcome) in outcomes {
+            if let Some(stop) = self.losses.told(self.engine, id, &outcome) {
+                self.finish_early(stop);
+            }
+            self.news.push_back(Progress::Told { id, outcome });
+        }
+        Ok(())
     }
 }
 
@@ -213,26 +269,18 @@ pub enum Step {
     Stop(Stop),
 }
 
-/// What a run does next with `in_flight` evaluations queued or running on so many workers, `seconds` after it began.
+/// What a run does next that waits for whole batches ([`Ahead`] is for the others), with `in_flight` evaluations queued or running, `seconds` after it
+/// began.
 #[must_use]
-pub fn next_step(engine: &Engine, workers: usize, in_flight: usize, seconds: f64) -> Step {
-    let schedule = engine.settings().schedule;
-    let waits = match schedule {
-        Schedule::Batch => in_flight > 0,
-        Schedule::Async => in_flight >= workers,
-    };
-    if waits {
+pub fn next_step(engine: &Engine, in_flight: usize, seconds: f64) -> Step {
+    if in_flight > 0 {
         return Step::Wait;
     }
     match stop::next_repeat(engine, seconds) {
         ControlFlow::Break(stop) => Step::Stop(stop),
         ControlFlow::Continue(repeat) => {
             let run = engine.repeat(repeat);
-            let free = match schedule {
-                Schedule::Batch => run.next_batch(),
-                Schedule::Async => workers - in_flight,
-            };
-            Step::Ask { repeat, n: free.min(run.left()).max(1) }
+            Step::Ask { repeat, n: run.next_batch().min(run.left()).max(1) }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A run: its choices, its state, its loop, where it is kept and whether to believe it.
 
+pub(crate) mod ahead;
 pub(crate) mod diagnostics;
 pub(crate) mod drive;
 pub(crate) mod engine;
@@ -12,6 +13,7 @@ pub(crate) mod settings;
 pub(crate) mod stop;
 
 pub use self::{
+    ahead::{Ahead, Hands, Ready, on_this_thread},
     diagnostics::{Diagnosis, Finding, Forecast, Level, diagnose},
     drive::{Config, Integral, Losses, Progress, Run, Step, aborted, honest, next_step, no_evidence, standing},
     engine::{Agreement, Believed, Current, Engine, MOST_ASKED, MOST_NODES, Repairs, Round},

@@ -15,6 +15,14 @@ pub trait Record {
     /// When that is not possible; the event then does not count.
     fn append(&mut self, event: &Event) -> Result<()>;
 
+    /// Makes several events durable, in this order and at once where that is possible.
+    ///
+    /// # Errors
+    /// As [`Record::append`]; then none of them counts.
+    fn append_all(&mut self, events: &[Event]) -> Result<()> {
+        events.iter().try_for_each(|event| self.append(event))
+    }
+
     /// Whether whoever kept events here before was killed.
     fn was_killed(&self) -> bool {
         false
@@ -24,6 +32,10 @@ pub trait Record {
 impl Record for Store {
     fn append(&mut self, event: &Event) -> Result<()> {
         Store::append(self, event)
+    }
+
+    fn append_all(&mut self, events: &[Event]) -> Result<()> {
+        Store::append_all(self, events)
     }
 
     fn was_killed(&self) -> bool {

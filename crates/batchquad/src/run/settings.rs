@@ -123,7 +123,8 @@ pub enum Schedule {
     /// When the whole batch is back, as in the paper: reproducible to the bit.
     #[default]
     Batch,
-    /// As soon as one is free, with the running points as pending: no worker waits.
+    /// As soon as one is free, with the running points as pending. Where choosing takes long compared with an evaluation,
+    /// points are chosen ahead, while others are evaluated: no worker waits.
     Async,
 }
 
@@ -134,8 +135,8 @@ pub struct Settings {
     /// Points chosen together.
     pub batch: usize,
     /// A batch is at most this share of the values known when it is chosen: a large first batch would be chosen on a
-    /// poor model. At least one point is always chosen, and the initial design and the asynchronous schedule are not
-    /// held back.
+    /// poor model. At least one point is always chosen, and the initial design and points for workers that are free in
+    /// the asynchronous schedule are not held back; those that are chosen ahead are.
     pub batch_growth: f64,
     /// The run ends after this many evaluations were asked.
     pub max_evaluations: usize,

@@ -8,6 +8,7 @@ use crate::run::{
     diagnostics::{Level, diagnose},
     engine::{Engine, Round},
     outlook::gain,
+    settings::Settings,
 };
 
 /// How a run ended.
@@ -113,6 +114,11 @@ fn together(engine: &Engine, mut over: Vec<(usize, Stop)>) -> Stop {
     }
 }
 
+/// Whether a rule looks at what is believed.
+pub(crate) fn looks_at_beliefs(settings: &Settings) -> bool {
+    settings.target_sd.is_some() || settings.stop_gain.is_some() || settings.stall.is_some()
+}
+
 fn trusted(engine: &Engine) -> bool {
     diagnose(engine).is_ok_and(|diagnosis| diagnosis.verdict < Level::DoNotTrust)
 }
@@ -121,8 +127,9 @@ fn trusted(engine: &Engine) -> bool {
 ///
 /// A met target comes before a spent budget: a run that does both has converged. A number that is not to be trusted has not met its target.
 fn check(engine: &Engine, seconds: f64) -> Option<Stop> {
-    let rounds = engine.rounds();
     let settings = engine.settings();
+    // What is believed now costs a fit: only for rules that look at it.
+    let rounds = if looks_at_beliefs(settings) { engine.rounds() } else { Vec::new() };
     let asked = engine.ledger().entries().len() + engine.ledger().imported().len();
     let target = settings.target_sd;
     if let Some(target) = target

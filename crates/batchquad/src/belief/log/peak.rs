@@ -102,6 +102,11 @@ impl PeakRecipe {
     pub(crate) fn is_new(&self) -> bool {
         self.searched == self.nodes
     }
+
+    /// Whether it holds for other values as well: the peak is found, and no value is named by its number.
+    pub(crate) fn names_no_value(&self) -> bool {
+        self.active.is_empty() && self.search.is_none()
+    }
 }
 
 impl Peak {

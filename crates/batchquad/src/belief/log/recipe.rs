@@ -65,6 +65,12 @@ impl Recipe {
         self.eighths
     }
 
+    /// The same without what is said of single values by their numbers, so that it may serve for others; none where that is essential.
+    pub(crate) fn for_other_values(&self) -> Option<Self> {
+        let plain = self.peaks().all(PeakRecipe::names_no_value);
+        plain.then(|| Self { climb: None, ..self.clone() })
+    }
+
     fn peaks(&self) -> impl Iterator<Item = &PeakRecipe> {
         std::iter::once(&self.main).chain(&self.others)
     }

@@ -30,6 +30,9 @@ const CHEAP: usize = 40;
 /// A belief rests on at most so many nodes: its time grows with their cube and its memory with their square.
 pub const MOST_NODES: usize = 1500;
 
+/// … and at most so many where points are only chosen from it, while the search for hyperparameters goes on elsewhere.
+const MOST_ROUGH: usize = 512;
+
 /// How often the reference measure may move for the same values.
 const MOVES: usize = 2;
 
@@ -55,11 +58,14 @@ pub(super) struct Values {
     pub(super) sds: Vec<Option<f64>>,
     /// How many of them, the first ones, come from elsewhere.
     pub(super) imported: usize,
+    /// Whether a rough belief will do.
+    pub(super) rough: bool,
 }
 
 impl Values {
     fn nodes(&self, settings: &Settings) -> Result<Nodes> {
-        Nodes::noisy(&self.rows, &self.logs, &self.sds, settings.noise_sd)?.thinned(MOST_NODES)
+        let most = if self.rough { MOST_ROUGH } else { MOST_NODES };
+        Nodes::noisy(&self.rows, &self.logs, &self.sds, settings.noise_sd)?.thinned(most)
     }
 
     /// Every other value, where at least two thirds of them come from elsewhere and half of them determine a quadratic. Whether a run has arrived is
@@ -95,6 +101,42 @@ pub(super) fn believe(
             found => found,
         },
     }
+}
+
+/// The belief with the hyperparameters of an earlier one, which rests on other values; none where these cannot serve for others.
+pub(super) fn hold(
+    settings: &Settings,
+    (dim, seed): (usize, u64),
+    values: &Values,
+    earlier: &Believed,
+) -> Result<Option<Current>> {
+    let mut held = earlier.clone();
+    if let Some(recipe) = &earlier.log {
+        let Some(transferable) = recipe.for_other_values() else { return Ok(None) };
+        held.log = Some(Box::new(transferable));
+    }
+    // Taken for the belief of these values, and never again.
+    held.fingerprint = fingerprint(settings, values, earlier)?;
+    let memories = Memories { last: Some(&held), recalled: &[] };
+    let mut current = match settings.model(dim) {
+        Some(model) => warped(settings, model, dim, values, memories)?,
+        None if earlier.log.is_some() => logarithmic(settings, seed, values, memories)?,
+        None => warped(settings, Model::WsabiL, dim, values, memories)?,
+    };
+    current.believed.fingerprint = !current.believed.fingerprint;
+    // The whole recipe is where the next search begins.
+    current.believed.log.clone_from(&earlier.log);
+    current.held = true;
+    Ok(Some(current))
+}
+
+/// The checksum of values as a belief like `like` has it.
+fn fingerprint(settings: &Settings, values: &Values, like: &Believed) -> Result<u32> {
+    let nodes = values.nodes(settings)?;
+    Ok(match like.log {
+        Some(_) => Fingerprints::noisy(settings, &nodes.points, &nodes.log_means, &nodes.sds)?.now,
+        None => Fingerprints::new(settings, &nodes.points, &nodes.log_values)?.now,
+    })
 }
 
 /// The belief among those that somebody remembers which rests on these very values.
@@ -150,7 +192,7 @@ fn logarithmic(
         log: Some(Box::new(belief.recipe.clone())),
     };
     let (model_sd, residuals) = (belief.model_sd(), belief.residuals());
-    Ok(Current { surrogate: belief.into(), estimate, model_sd, residuals, believed, agreement: None })
+    Ok(Current { surrogate: belief.into(), estimate, model_sd, residuals, believed, agreement: None, held: false })
 }
 
 /// What half of the values lead to, where that can stand for the batch before.
@@ -208,7 +250,7 @@ fn warped(
         log: None,
     };
     let (surrogate, model_sd) = (surrogate.into(), model.log_z_sd);
-    Ok(Current { surrogate, estimate, model_sd, residuals, believed, agreement: None })
+    Ok(Current { surrogate, estimate, model_sd, residuals, believed, agreement: None, held: false })
 }
 
 /// The belief with the frame and the hyperparameters of an earlier one.

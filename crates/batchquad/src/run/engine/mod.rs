@@ -8,13 +8,19 @@ mod basis;
 mod believe;
 mod cuts;
 mod data;
+mod lend;
 mod repeats;
 
 pub use agreement::Agreement;
 pub use basis::{Believed, Repairs, Round};
 pub use believe::MOST_NODES;
 
-use std::{cell::OnceCell, collections::BTreeMap, ops::Range, sync::Arc};
+use std::{
+    cell::OnceCell,
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+    sync::Arc,
+};
 
 use basis::{Basis, read_basis};
 use cuts::require_cuts;
@@ -55,6 +61,8 @@ pub struct Current {
     pub believed: Believed,
     /// Whether independent runs agree, where there are several; if not, the estimate's variance includes their scatter.
     pub agreement: Option<Agreement>,
+    /// Whether the hyperparameters are those of an earlier belief: good for choosing points, not for the record.
+    pub(crate) held: bool,
 }
 
 /// The state of a run and all that can be asked of it.
@@ -76,6 +84,8 @@ pub struct Engine {
     repeats: Vec<Engine>,
     current: OnceCell<Current>,
     posterior: OnceCell<Posterior>,
+    /// How often what was worked out had to be dropped: a snapshot with the same number knows the same values.
+    revision: u64,
 }
 
 /// What an event says beyond the ledger's part of it.
@@ -125,6 +135,7 @@ impl Engine {
             repeats: Vec::new(),
             current: OnceCell::new(),
             posterior: OnceCell::new(),
+            revision: 0,
             ledger,
         };
         for (batches, asked) in engine.ledger.batches().to_vec().iter().enumerate() {
@@ -147,6 +158,24 @@ impl Engine {
             self.take(event, read)?;
         }
         Ok(applied)
+    }
+
+    /// [`Engine::keep`] for several events at once, which become durable together. Each is judged by the state before the first, so they have to be
+    /// about different jobs, or about attempts at a job and then its answer.
+    ///
+    /// # Errors
+    /// As [`Engine::keep`]; then none of them counts.
+    pub fn keep_all(&mut self, record: &mut dyn Record, events: Vec<Event>) -> Result<()> {
+        let mut news = Vec::new();
+        for event in events {
+            let (applied, read) = self.judge(&event)?;
+            if applied != Applied::Repeated {
+                news.push((event, read));
+            }
+        }
+        let (events, reads): (Vec<Event>, Vec<Read>) = news.into_iter().unzip();
+        record.append_all(&events)?;
+        events.iter().zip(reads).try_for_each(|(event, read)| self.take(event, read))
     }
 
     /// Takes in an event that is kept elsewhere, or nowhere.
@@ -261,7 +290,7 @@ impl Engine {
             let search = self.settings.search(self.seed(), asked as u64);
             let chosen =
                 batch(&current.surrogate, &*self.settings.rule(), &self.avoided(&current.believed.cuts)?, n, search)?;
-            (chosen.points, Some(current.believed.clone()), chosen.fallbacks)
+            (self.new_among(chosen.points)?, Some(current.believed.clone()), chosen.fallbacks)
         };
         let mut jobs = Vec::new();
         for (k, u) in points.rows().enumerate() {
@@ -277,6 +306,16 @@ impl Engine {
         let info = serde_json::to_value(basis)
             .map_err(|e| Error::Numerical { what: "record of a batch".into(), reason: e.to_string() })?;
         Ok(Asked { jobs, seconds: 0.0, info, repeat: self.number })
+    }
+
+    /// Points without those that were asked before, which a belief that leaves values out may propose again; all where none would be left.
+    fn new_among(&self, points: Points) -> Result<Points> {
+        let asked: BTreeSet<Vec<u64>> = self.latent.values().map(|u| bits(u)).collect();
+        let new: Vec<&[f64]> = points.rows().filter(|u| !asked.contains(&bits(u))).collect();
+        if new.is_empty() || new.len() == points.len() {
+            return Ok(points);
+        }
+        Points::from_rows(&new)
     }
 
     /// Latent points of the start and of the initial design after it, by their numbers.
@@ -341,6 +380,7 @@ impl Engine {
 
     /// Drops what was worked out from values that are no longer all.
     fn forget(&mut self) {
+        self.revision += 1;
         self.current = OnceCell::new();
         self.posterior = OnceCell::new();
     }
@@ -420,6 +460,10 @@ impl Engine {
     pub fn fallbacks(&self) -> usize {
         self.fallbacks
     }
+}
+
+fn bits(point: &[f64]) -> Vec<u64> {
+    point.iter().map(|v| v.to_bits()).collect()
 }
 
 fn read_settings(map: &serde_json::Map<String, Value>, dim: usize) -> Result<Settings> {

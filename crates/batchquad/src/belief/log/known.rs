@@ -28,6 +28,11 @@ const TWIN_DEPTH: f64 = 30.0;
 /// How many standard deviations of the noise that was given with a value it may be off: hardly any of a hundred values are off by more.
 const SURE: f64 = 3.0;
 
+/// A value is strange to a posterior if it is less than this share as deep as a normal distribution says, with a gap of so many standard deviations to
+/// those that are not.
+const STRANGE: f64 = 0.5;
+const GAP: f64 = 5.0;
+
 /// Latent nodes with the logarithm of likelihood times prior density.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
@@ -42,6 +47,8 @@ pub(crate) struct Known {
     /// How far each is below it; infinite where the likelihood is zero, negative where noise makes a value larger.
     pub(crate) depth: Vec<f64>,
     pub(crate) largest_likelihood: f64,
+    /// Which belong to another peak, whatever their height.
+    foreign: Vec<bool>,
 }
 
 /// `log N(u; 0, I)`.
@@ -52,6 +59,11 @@ pub(crate) fn log_prior(u: &[f64]) -> f64 {
 /// How far down values are sharp at the least, in nats: beyond it there is nothing of the posterior in `d` dimensions.
 pub(crate) fn typical_depth(d: usize) -> f64 {
     8.0 + 2.0 * d as f64
+}
+
+/// How far down most of the posterior is, in nats.
+pub(crate) fn high(d: usize) -> f64 {
+    4.0 + 1.5 * d as f64
 }
 
 /// A value in the data of a process: the node, the target, and the variance of its own.
@@ -82,7 +94,8 @@ impl Known {
         let Some(best_at) = best_at else { return Err(Error::NoFiniteValue { count: f.len() }) };
         let best = f[best_at];
         let depth = f.iter().map(|f| best - f).collect();
-        Ok(Self { nodes, f, sds, given, best, best_at, depth, largest_likelihood })
+        let foreign = vec![false; f.len()];
+        Ok(Self { nodes, f, sds, given, best, best_at, depth, largest_likelihood, foreign })
     }
 
     /// Some of the values, by their numbers. The largest likelihood stays that of all: it bounds what is credible anywhere.
@@ -98,6 +111,41 @@ impl Known {
             members.iter().map(|&i| self.given[i]).collect(),
             self.largest_likelihood,
         )
+    }
+
+    /// The same values, of which some belong to another peak.
+    pub(crate) fn without(&self, foreign: &[usize]) -> Self {
+        let mut known = self.clone();
+        known.foreign.iter_mut().enumerate().for_each(|(i, f)| *f = foreign.contains(&i));
+        known
+    }
+
+    /// The numbers of those that belong to another peak.
+    pub(crate) fn foreign(&self) -> Vec<usize> {
+        (0..self.foreign.len()).filter(|&i| self.foreign[i]).collect()
+    }
+
+    /// Values that matter by their height, but not to a posterior in a region: they are far higher than it explains, and there is a gap around them. None
+    /// if the best is one of them.
+    pub(crate) fn strangers(&self, region: &Region) -> Result<Vec<usize>> {
+        let view = View::made(region.clone())?;
+        let rows: Vec<(usize, Vec<f64>)> =
+            self.near().rows.iter().map(|r| (r.0, view.enter(self.nodes.row(r.0)))).collect();
+        let square = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+        let explained = |(i, x): &(usize, Vec<f64>)| self.depth[*i] >= STRANGE * 0.5 * square(x, &vec![0.0; x.len()]);
+        let (mut own, mut others): (Vec<_>, Vec<_>) = rows.into_iter().partition(explained);
+        // What is near to what belongs to the posterior belongs to it.
+        loop {
+            let near = |other: &(usize, Vec<f64>)| own.iter().any(|o| square(&o.1, &other.1) < GAP * GAP);
+            let (more, rest): (Vec<_>, Vec<_>) = others.into_iter().partition(near);
+            others = rest;
+            if more.is_empty() {
+                break;
+            }
+            own.extend(more);
+        }
+        let strangers: Vec<usize> = others.into_iter().map(|o| o.0).collect();
+        Ok(if strangers.contains(&self.best_at) { Vec::new() } else { strangers })
     }
 
     /// The finite values that a process on the values that matter leaves out, `active` ones aside.
@@ -142,7 +190,7 @@ impl Known {
 
     /// How many nodes are as high as most of the posterior is.
     pub(crate) fn near_count(&self) -> usize {
-        let deep = 4.0 + 1.5 * self.dim() as f64;
+        let deep = high(self.dim());
         self.depth.iter().filter(|v| **v <= deep).count()
     }
 
@@ -195,7 +243,7 @@ impl Known {
         for i in 0..self.f.len() {
             // What noise alone may have made low stays: to leave it out would leave the high ones.
             let depth = self.depth[i] - if self.given[i] { SURE * self.sds[i] } else { 0.0 };
-            if depth <= outer {
+            if depth <= outer && !self.foreign[i] {
                 let tolerance = TOLERANCE * (depth - sharp).max(0.0);
                 rows.push((i, -self.depth[i], self.sds[i].powi(2) + tolerance * tolerance));
             } else {
@@ -238,7 +286,7 @@ impl Known {
         near: &Near,
         active: &[usize],
     ) -> Result<Vec<usize>> {
-        let left: Vec<usize> = near.far.iter().copied().filter(|i| !active.contains(i)).collect();
+        let left: Vec<usize> = near.far.iter().copied().filter(|i| !active.contains(i) && !self.foreign[*i]).collect();
         let flat: Vec<f64> = left.iter().flat_map(|&i| view.enter(self.nodes.row(i))).collect();
         let means = process.mean(&Points::new(self.dim(), flat)?);
         Ok(left.into_iter().zip(means).filter(|(_, m)| *m > -near.outer).map(|(i, _)| i).collect())
@@ -335,4 +383,57 @@ pub(crate) struct Near {
     rows: Vec<Row>,
     far: Vec<usize>,
     outer: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values around the origin, whose posterior has a standard deviation of 0.1 in each of two coordinates, and further ones at places of their own, so
+    /// many nats below the best.
+    fn known(further: &[([f64; 2], f64)]) -> Known {
+        let mut nodes: Vec<Vec<f64>> = Vec::new();
+        let mut depths = Vec::new();
+        for i in 0..24 {
+            let (angle, radius) = (0.7 * f64::from(i), 0.015 * f64::from(i));
+            nodes.push(vec![radius * angle.cos(), radius * angle.sin()]);
+            depths.push(0.5 * (radius / 0.1).powi(2));
+        }
+        for (at, depth) in further {
+            nodes.push(at.to_vec());
+            depths.push(*depth);
+        }
+        let logs: Vec<f64> = nodes.iter().zip(&depths).map(|(u, d)| -d - log_prior(u)).collect();
+        let count = logs.len();
+        Known::new(Points::from_rows(&nodes).unwrap(), &logs, vec![0.0; count], vec![false; count]).unwrap()
+    }
+
+    fn posterior() -> Region {
+        Region { centre: vec![0.0, 0.0], covariance: vec![0.01, 0.0, 0.0, 0.01] }
+    }
+
+    #[test]
+    fn values_of_another_peak_are_strangers() {
+        let lower = [([2.0, 0.0], 9.0), ([2.0, 0.1], 8.0), ([1.9, 0.0], 11.0)];
+        let known = known(&lower);
+        assert_eq!(known.strangers(&posterior()).unwrap(), [24, 25, 26]);
+        let alone = known.without(&[24, 25, 26]);
+        assert_eq!(alone.near().rows.len(), known.near().rows.len() - 3);
+        assert_eq!(alone.foreign(), [24, 25, 26]);
+        // They are what a climb begins with.
+        assert!([24, 25, 26].iter().all(|i| alone.left_out(&[]).contains(i)));
+    }
+
+    #[test]
+    fn an_arm_of_the_posterior_is_no_stranger() {
+        let arm: Vec<([f64; 2], f64)> = (1..6).map(|i| ([0.35 + 0.4 * f64::from(i), 0.0], 6.0)).collect();
+        assert!(known(&arm).strangers(&posterior()).unwrap().is_empty());
+        // Without its nearer half there is a gap.
+        assert_eq!(known(&arm[3..]).strangers(&posterior()).unwrap(), [24, 25]);
+    }
+
+    #[test]
+    fn nobody_is_a_stranger_to_a_posterior_without_the_best_value() {
+        assert!(known(&[([2.0, 0.0], -3.0)]).strangers(&posterior()).unwrap().is_empty());
+    }
 }

@@ -9,7 +9,7 @@ use super::{
     cells::Cell,
     fit::fit,
     integral::{Adapted, Integral, Target, adapt, integrate},
-    known::{Known, typical_depth},
+    known::{Known, high, typical_depth},
     process::{Hyper, Process},
     support::Support,
     uncertainty::{Uncertainty, uncertainty},
@@ -63,6 +63,9 @@ pub(crate) struct PeakRecipe {
     hyper: Hyper,
     /// Nodes far below that the process has to be told of.
     active: Vec<usize>,
+    /// Nodes that belong to another peak.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    foreign: Vec<usize>,
     /// Of the process on labels, where likelihoods of zero cut through the posterior.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     support: Option<Hyper>,
@@ -105,7 +108,7 @@ impl PeakRecipe {
 
     /// Whether it holds for other values as well: the peak is found, and no value is named by its number.
     pub(crate) fn names_no_value(&self) -> bool {
-        self.active.is_empty() && self.search.is_none()
+        self.active.is_empty() && self.foreign.is_empty() && self.search.is_none()
     }
 }
 
@@ -234,7 +237,23 @@ pub(crate) enum Begin<'a> {
 }
 
 /// Looks for the coordinates, the hyperparameters and the state of the search, beginning with those of `last`.
+///
+/// A peak that was found and is not any more, since values of another one have joined its own, is looked for once more without these.
 pub(crate) fn search(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -> Result<Peak> {
+    let peak = attempt(known, begin, cell, seed)?;
+    let Begin::Last(last) = begin else { return Ok(peak) };
+    if peak.recipe.found || !last.found {
+        return Ok(peak);
+    }
+    let strangers = known.strangers(&last.posterior)?;
+    if strangers.is_empty() {
+        return Ok(peak);
+    }
+    let alone = attempt(&known.without(&strangers), begin, cell, seed)?;
+    Ok(if alone.recipe.found { alone } else { peak })
+}
+
+fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -> Result<Peak> {
     let last = match begin {
         Begin::Last(last) => Some(last),
         Begin::Nowhere | Begin::There(_) => None,
@@ -307,6 +326,7 @@ pub(crate) fn search(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, se
         posterior,
         hyper: process.hyper.clone(),
         active,
+        foreign: known.foreign(),
         support: support.as_ref().map(|s| s.hyper().clone()),
         search: looking.as_ref().map(|l| l.0.clone()),
     };
@@ -319,7 +339,8 @@ pub(crate) fn search(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, se
         && rise < if was_found { 3.0 + 0.5 * d as f64 } else { 2.0 + 0.25 * d as f64 };
     // With fewer values than a quadratic has coefficients nothing contradicts it.
     let determined = process.len() >= (d + 1) * (d + 2) / 2 + 2;
-    recipe.arrived = recipe.found && determined && moved < STEADY && rise < 1.0 + 0.1 * d as f64;
+    let alone = recipe.foreign.iter().all(|&i| known.depth[i] > high(d));
+    recipe.arrived = recipe.found && determined && alone && moved < STEADY && rise < 1.0 + 0.1 * d as f64;
     let looking = if recipe.found {
         recipe.search = None;
         None
@@ -342,6 +363,7 @@ fn credible_top(d: usize) -> f64 {
 
 /// The peak that the values and an earlier recipe for them make, to the bit.
 pub(crate) fn recall(known: &Known, recipe: &PeakRecipe, cell: Option<Cell<'_>>, seed: u64) -> Result<Peak> {
+    let known = &known.without(&recipe.foreign);
     let view = View::made(recipe.view.clone())?;
     let process = near_process(known, &view, recipe.hyper.clone(), &recipe.active)?;
     let labels = |hyper: &Hyper| Support::new(hyper.clone(), known.distances(&view, &known.near())?);
@@ -355,6 +377,7 @@ pub(crate) fn recall(known: &Known, recipe: &PeakRecipe, cell: Option<Cell<'_>>,
 
 /// The process that a recipe makes of values, without its integral: enough to predict.
 pub(crate) fn predictor(known: &Known, recipe: &PeakRecipe) -> Result<(View, Process)> {
+    let known = &known.without(&recipe.foreign);
     let view = View::made(recipe.view.clone())?;
     let process = near_process(known, &view, recipe.hyper.clone(), &recipe.active)?;
     Ok((view, process))

@@ -100,8 +100,11 @@ impl Slurm {
     }
 
     fn act(&self, action: &str) {
-        let status = self.script(action).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
-        assert!(status.unwrap().success(), "{action}");
+        // To a file: daemons that it starts would hold a pipe open.
+        let said = self.dir.path().join("said");
+        let stderr = std::fs::File::create(&said).unwrap();
+        let status = self.script(action).stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr).status();
+        assert!(status.unwrap().success(), "{action}: {}", std::fs::read_to_string(said).unwrap());
     }
 
     /// A program of Slurm's.

@@ -3,7 +3,7 @@
 use super::event::Told;
 use crate::types::{FailureKind, Job, Outcome};
 
-/// What an event did, or would do, to a [`Ledger`].
+/// What an event did, or would do, to a [`Ledger`](super::Ledger).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applied {
     /// It counts.

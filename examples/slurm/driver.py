@@ -88,16 +88,28 @@ def tries():
     return collections.Counter(job["id"] for array in arrays for job in questions(array))
 
 
+PATIENCE = 60  # polls in a row that Slurm may leave without an answer
+
+
 def main():
     os.chdir(os.path.dirname(os.path.abspath(__file__)))
     for folder in (ARRAYS, ANSWERS, TOLD):
         folder.mkdir(parents=True, exist_ok=True)
     if not os.path.isdir(STORE):
         output(BATCHQUAD, "new", "problem.toml", "--store", STORE)
-    missing, over = set(), False
+    missing, over, silent = set(), False, 0
     while True:
         # In this order: a task that has left the queue has left its answer before.
-        queued = in_queue()
+        try:
+            queued = in_queue()
+        except subprocess.CalledProcessError:
+            # A busy controller answers late: what is in the queue goes on meanwhile.
+            silent += 1
+            if silent > PATIENCE:
+                raise
+            time.sleep(POLL)
+            continue
+        silent = 0
         tell_answers()
         pending = {job["id"]: job for job in ask("--pending")}
         # Twice in a row, because a file may be seen late on another machine.

@@ -112,11 +112,17 @@ impl Slurm {
         done
     }
 
-    /// A program of Slurm's.
+    /// A program of Slurm's, a few times if its controller is too busy.
     fn program(&self, words: &[&str]) {
-        let mut command = Command::new(words[0]);
-        let status = command.args(&words[1..]).env("SLURM_CONF", self.conf()).stdout(Stdio::null()).status().unwrap();
-        assert!(status.success(), "{words:?}");
+        for _ in 0..10 {
+            let mut command = Command::new(words[0]);
+            command.args(&words[1..]).env("SLURM_CONF", self.conf()).stdout(Stdio::null());
+            if command.status().unwrap().success() {
+                return;
+            }
+            std::thread::sleep(Duration::from_secs(1));
+        }
+        panic!("{words:?}");
     }
 
     fn conf(&self) -> PathBuf {

@@ -4,6 +4,7 @@
 //! other Python threads go on and an interrupt is heeded at once.
 
 mod belief;
+mod chooser;
 mod desk;
 mod errors;
 mod prior;

@@ -1,16 +1,12 @@
 //! A run and its record.
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use batchquad::{
     Error,
     interrupt::Interrupt,
     journal::{Event, Lines, LogValue, Retried, Row, Store, Told, Topic},
-    run::{self, Ahead, Hands, Plan, Ready, Schedule, Step, Stop},
+    run::{self, Plan, Schedule, Step, Stop},
     types::{JobId, Outcome},
 };
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
@@ -19,6 +15,7 @@ use serde_json::Value;
 
 use crate::{
     belief::Belief,
+    chooser::Chooser,
     desk::{Desk, Drawer},
     errors::{exception, fault},
     prior::{Prior, Raised, rows_of},
@@ -38,7 +35,7 @@ pub(crate) struct Session {
     raised: Raised,
     path: Option<PathBuf>,
     opened: Opened,
-    ahead: Mutex<Ahead>,
+    chooser: Chooser,
 }
 
 #[pymethods]
@@ -200,7 +197,7 @@ impl Session {
         seconds: f64,
     ) -> PyResult<(Vec<Asked<'py>>, Option<Ending>)> {
         if self.quick(py, |session| Ok(session.engine.settings().schedule))? == Schedule::Async {
-            return self.step_ahead(py, workers, in_flight, seconds);
+            return self.step_ahead(py, (workers, in_flight), seconds);
         }
         let (jobs, stop) =
             self.long(py, move |session, interrupt| match run::next_step(&session.engine, in_flight, seconds) {
@@ -216,7 +213,7 @@ impl Session {
     /// Whether points are being chosen while others are evaluated.
     #[getter]
     fn is_choosing(&self) -> bool {
-        lock(&self.ahead).is_choosing()
+        self.chooser.is_choosing()
     }
 
     /// Records a log-likelihood, with the standard deviation of its noise if that is known. NaN, +∞ and standard deviations that are none are
@@ -382,7 +379,7 @@ impl Session {
 
     /// Breaks off what is being chosen ahead: nobody drives the run any more.
     fn end(&self) {
-        lock(&self.ahead).end();
+        self.chooser.end();
     }
 
     /// A reason to ask no more after the outcome of a job, which has been recorded.
@@ -435,35 +432,20 @@ impl Session {
 impl Session {
     fn adopt(mut session: run::Session, raised: Raised, path: Option<PathBuf>, opened: Opened) -> Self {
         let drawer = Drawer::of(&mut session);
-        let ahead = Mutex::new(Ahead::new(hands()));
-        Self { desk: Arc::new(Desk::new(session)), drawer, raised, path, opened, ahead }
+        Self { desk: Arc::new(Desk::new(session)), drawer, raised, path, opened, chooser: Chooser::default() }
     }
 
     /// [`Session::step`] of the asynchronous schedule.
     fn step_ahead<'py>(
         &self,
         py: Python<'py>,
-        workers: usize,
-        in_flight: usize,
+        (workers, in_flight): (usize, usize),
         seconds: f64,
     ) -> PyResult<(Vec<Asked<'py>>, Option<Ending>)> {
         loop {
-            let ready = self.quick(py, |session| {
-                let ready =
-                    lock(&self.ahead).step(&mut session.engine, (workers, in_flight), seconds, Duration::ZERO)?;
-                Ok(match ready {
-                    Some(Ready::Asked(asked)) => {
-                        let jobs = asked.jobs.clone();
-                        session.keep(&Event::Asked(asked))?;
-                        Some((jobs, None))
-                    }
-                    Some(Ready::Stop(stop)) => Some((Vec::new(), Some(stop))),
-                    None => None,
-                })
-            })?;
-            match ready {
+            match self.quick(py, |session| self.chooser.step(session, (workers, in_flight), seconds))? {
                 Some((jobs, stop)) => return Ok((asked(py, jobs), stop.map(ending))),
-                None if in_flight > 0 || !lock(&self.ahead).is_choosing() => return Ok((Vec::new(), None)),
+                None if in_flight > 0 || !self.chooser.is_choosing() => return Ok((Vec::new(), None)),
                 None => {
                     py.detach(|| std::thread::sleep(MOMENT));
                     py.check_signals()?;
@@ -517,21 +499,6 @@ impl Session {
 
 /// How often it is looked whether points have been chosen while nothing is in flight.
 const MOMENT: Duration = Duration::from_millis(2);
-
-/// Threads of this process for what is chosen ahead.
-fn hands() -> Hands {
-    Arc::new(|interrupt, work| {
-        // Where there are no threads to be had nothing is chosen, and who waits for it is told.
-        let _ = pooled(interrupt, || {
-            work();
-            Ok(())
-        });
-    })
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// How often a thread that waits for the session checks whether the wait was interrupted.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -2,6 +2,11 @@
 
 use crate::error::{Error, Result};
 
+/// `Σ (aₖ − bₖ)²`.
+pub(crate) fn square_distance(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum()
+}
+
 /// An ordered list of finite points in `d ≥ 1` dimensions, stored row by row.
 ///
 /// ```

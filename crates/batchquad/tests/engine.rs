@@ -98,14 +98,17 @@ fn value(job: &Job) -> Outcome {
     Outcome::Value(bump(&job.theta))
 }
 
+/// A record on a disk that is full.
+struct Full;
+
+impl Record for Full {
+    fn append(&mut self, _: &Event) -> Result<()> {
+        Err(Error::io("journal.jsonl", "append to", "no space left on device"))
+    }
+}
+
 #[test]
 fn only_what_is_news_is_recorded_and_only_what_is_recorded_counts() {
-    struct Full;
-    impl Record for Full {
-        fn append(&mut self, _: &Event) -> Result<()> {
-            Err(Error::io("journal.jsonl", "append to", "no space left on device"))
-        }
-    }
     let told = |id: u64, value: f64| Event::Told(Told::new(JobId(id), Outcome::Value(value)));
     let mut engine = Engine::new(prior(1), Settings::default(), 1).unwrap();
     let mut tape = Tape::default();
@@ -280,12 +283,6 @@ fn an_asynchronous_run_is_what_its_record_says_however_far_ahead_points_were_cho
 
 #[test]
 fn several_events_count_together_or_not_at_all() {
-    struct Full;
-    impl Record for Full {
-        fn append(&mut self, _: &Event) -> Result<()> {
-            Err(Error::io("journal.jsonl", "append to", "no space left on device"))
-        }
-    }
     let told = |id: u64, value: f64| Event::Told(Told::new(JobId(id), Outcome::Value(value)));
     let mut engine = Engine::new(prior(1), Settings::default(), 1).unwrap();
     let asked = engine.ask(4).unwrap();

@@ -156,7 +156,8 @@ impl Ahead {
     ) -> Result<Option<Ready>> {
         self.take_search(engine);
         if self.choosing.is_none() {
-            let n = wanted(engine, workers, in_flight);
+            let pace = Pace::of(engine);
+            let n = wanted(engine, &pace, workers, in_flight);
             if n == 0 {
                 return Ok(None);
             }
@@ -166,7 +167,6 @@ impl Ahead {
                 // Nothing to work out: this waits for nobody.
                 return ready(engine, n, seconds).map(Some);
             }
-            let pace = Pace::of(engine);
             self.begin(engine, n, seconds, pace.evaluation)?;
         }
         let Some(found) = self.choosing.as_ref().and_then(|lane| lane.result(patience)) else { return Ok(None) };
@@ -269,9 +269,9 @@ const RECENT: usize = 256;
 
 /// How many points to choose now; zero to wait. Enough for the free workers, and where choosing takes long compared with an evaluation, for those that
 /// will be free by the time that it is done and by the time that it will be done again.
-fn wanted(engine: &Engine, workers: usize, in_flight: usize) -> usize {
+fn wanted(engine: &Engine, pace: &Pace, workers: usize, in_flight: usize) -> usize {
     let repeat = engine.newest_repeat();
-    let Pace { evaluation, choice } = Pace::of(engine);
+    let Pace { evaluation, choice } = *pace;
     let ahead = if choice > WAIT * evaluation { MARGIN * workers as f64 * choice / evaluation } else { 0.0 };
     // As for batches: on a poor model no more than a share of what it rests on.
     let most = 0.5 * engine.settings().batch_growth * engine.values_of(repeat) as f64;

@@ -18,7 +18,7 @@ pub trait Record {
     /// Makes several events durable, in this order and at once where that is possible.
     ///
     /// # Errors
-    /// As [`Record::append`]; then none of them counts.
+    /// As [`Record::append`]; then none of them counts in this run. Those that are durable all the same count when it is resumed.
     fn append_all(&mut self, events: &[Event]) -> Result<()> {
         events.iter().try_for_each(|event| self.append(event))
     }

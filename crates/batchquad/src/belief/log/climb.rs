@@ -6,7 +6,10 @@ use super::{
     known::{Known, typical_depth},
     peak::{Peak, PeakRecipe},
 };
-use crate::{error::Result, points::Points};
+use crate::{
+    error::Result,
+    points::{Points, square_distance},
+};
 
 /// A value is explained when it is at least so deep, relative to the depth at which the process of its peak expects it. A quadratic falls off faster than
 /// most slopes do, hence the share.
@@ -81,7 +84,7 @@ impl Trail {
 
     fn passes(&self, known: &Known, i: usize) -> bool {
         let at = known.nodes.row(i);
-        self.given_up.iter().any(|&(g, r)| g == i || g < known.len() && distance(known.nodes.row(g), at) < r)
+        self.given_up.iter().any(|&(g, r)| g == i || g < known.len() && square_distance(known.nodes.row(g), at) < r * r)
     }
 }
 
@@ -119,11 +122,8 @@ pub(crate) fn next(
             return Ok(Some(Step { members: open, spent, risen }));
         }
         let at = known.nodes.row(root);
-        let nearest = peaks.iter().map(|p| distance(&p.recipe.posterior.centre, at)).fold(f64::INFINITY, f64::min);
-        trail.given_up.push((root, REACH * nearest));
+        let nearest =
+            peaks.iter().map(|p| square_distance(&p.recipe.posterior.centre, at)).fold(f64::INFINITY, f64::min);
+        trail.given_up.push((root, REACH * nearest.sqrt()));
     }
-}
-
-fn distance(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
 }

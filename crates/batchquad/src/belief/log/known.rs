@@ -7,7 +7,7 @@ use super::{
 use crate::{
     error::{Error, Result},
     numeric::normal::log_density,
-    points::Points,
+    points::{Points, square_distance},
 };
 
 /// A quarter of the nats that a value lies beyond those that are sharp is its tolerance.
@@ -131,12 +131,12 @@ impl Known {
         let view = View::made(region.clone())?;
         let rows: Vec<(usize, Vec<f64>)> =
             self.near().rows.iter().map(|r| (r.0, view.enter(self.nodes.row(r.0)))).collect();
-        let square = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
-        let explained = |(i, x): &(usize, Vec<f64>)| self.depth[*i] >= STRANGE * 0.5 * square(x, &vec![0.0; x.len()]);
+        let explained =
+            |(i, x): &(usize, Vec<f64>)| self.depth[*i] >= STRANGE * 0.5 * x.iter().map(|v| v * v).sum::<f64>();
         let (mut own, mut others): (Vec<_>, Vec<_>) = rows.into_iter().partition(explained);
         // What is near to what belongs to the posterior belongs to it.
         loop {
-            let near = |other: &(usize, Vec<f64>)| own.iter().any(|o| square(&o.1, &other.1) < GAP * GAP);
+            let near = |other: &(usize, Vec<f64>)| own.iter().any(|o| square_distance(&o.1, &other.1) < GAP * GAP);
             let (more, rest): (Vec<_>, Vec<_>) = others.into_iter().partition(near);
             others = rest;
             if more.is_empty() {
@@ -268,8 +268,7 @@ impl Known {
         let zero = near.far.iter().filter(|&&i| self.depth[i].is_infinite());
         let outside: Vec<Vec<f64>> = zero.map(|&i| place(i)).collect();
         let nearest = |x: &[f64], others: &[Vec<f64>]| {
-            let square = |y: &Vec<f64>| x.iter().zip(y).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
-            0.5 * others.iter().map(square).fold(f64::INFINITY, f64::min).sqrt()
+            0.5 * others.iter().map(|y| square_distance(x, y)).fold(f64::INFINITY, f64::min).sqrt()
         };
         let mut targets: Vec<f64> = inside.iter().map(|x| nearest(x, &outside)).collect();
         targets.extend(outside.iter().map(|x| -nearest(x, &inside)));
@@ -333,8 +332,7 @@ impl Known {
         let mut gaps = Vec::new();
         for (k, &i) in high.iter().enumerate() {
             for &j in &high[..k] {
-                let square: f64 = self.nodes.row(i).iter().zip(self.nodes.row(j)).map(|(a, b)| (a - b).powi(2)).sum();
-                if square < TWINS * TWINS {
+                if square_distance(self.nodes.row(i), self.nodes.row(j)) < TWINS * TWINS {
                     gaps.push((self.f[i] - self.f[j]).abs());
                 }
             }

@@ -6,6 +6,7 @@
 
 mod cells;
 mod climb;
+mod controls;
 mod density;
 mod fit;
 mod integral;

@@ -18,7 +18,7 @@ use crate::{
         quantile::normal_quantile,
         sobol::SobolSequence,
     },
-    points::Points,
+    points::{Points, square_distance},
 };
 
 /// The smallest share of the prior that the process can resolve.
@@ -125,12 +125,11 @@ impl Scout {
 /// The share of the prior in the largest ball, in probabilities, around one of the draws from the prior that has no node in it.
 fn emptiest(known: &Known, seed: u64) -> Result<f64> {
     let share = |u: &[f64]| u.iter().map(|v| cdf(*v)).collect::<Vec<f64>>();
-    let square = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
     let draws: Vec<Vec<f64>> = prior_points(known.dim(), DRAWS, seed, 0)?.iter().map(|u| share(u)).collect();
     let nodes: Vec<Vec<f64>> = known.nodes.rows().map(share).collect();
-    let gap = |p: &Vec<f64>| nodes.iter().map(|t| square(p, t)).fold(f64::INFINITY, f64::min);
+    let gap = |p: &Vec<f64>| nodes.iter().map(|t| square_distance(p, t)).fold(f64::INFINITY, f64::min);
     let largest = draws.iter().map(|p| (gap(p), p)).max_by(|a, b| a.0.total_cmp(&b.0));
-    let inside = largest.map_or(0, |(gap, centre)| draws.iter().filter(|p| square(p, centre) < gap).count());
+    let inside = largest.map_or(0, |(gap, centre)| draws.iter().filter(|p| square_distance(p, centre) < gap).count());
     Ok(inside as f64 / DRAWS as f64)
 }
 

@@ -1,6 +1,5 @@
-//! The way up to a peak that is not found.
+//! The way up to a peak that is not found. `MATH.md` §15.
 
-use super::square;
 use crate::{
     belief::log::{Peak, Search, resample},
     error::Result,
@@ -8,7 +7,7 @@ use crate::{
         optim::{Ascent, Bounds, maximise},
         rng::{Purpose, Stream},
     },
-    points::Points,
+    points::{Points, square_distance},
 };
 
 /// Half the widths of the boxes in which the surrogates' maxima are tried, in standard deviations of the best nodes.
@@ -61,8 +60,8 @@ fn tops(peak: &Peak, search: &Search, pending: &Points) -> Result<Vec<Vec<f64>>>
         };
         let found = [summit(|x| process.jet(x, false), process.dim(), r)?, summit(own, process.dim(), r)?];
         for x in found.into_iter().flatten() {
-            let near = |t: &Vec<f64>| square(t, &x) < (0.2 * r).powi(2);
-            if !tops.iter().chain(&waiting).any(near) && !known.iter().any(|t| square(t, &x) < 1e-6) {
+            let near = |t: &Vec<f64>| square_distance(t, &x) < (0.2 * r).powi(2);
+            if !tops.iter().chain(&waiting).any(near) && !known.iter().any(|t| square_distance(t, &x) < 1e-6) {
                 tops.push(x);
             }
         }

@@ -1,6 +1,6 @@
-//! Where nobody has looked yet.
+//! Where nobody has looked yet. `MATH.md` §15.
 
-use super::{pool::Pool, square};
+use super::pool::Pool;
 use crate::{
     belief::log::{LogBelief, Process, Scout, UNKNOWN, prior_points},
     error::Result,
@@ -10,7 +10,7 @@ use crate::{
         quantile::normal_quantile,
         rng::{Purpose, Stream},
     },
-    points::Points,
+    points::{Points, square_distance},
 };
 
 /// Draws from the prior among which the scout chooses.
@@ -49,7 +49,7 @@ impl<'a> Elsewhere<'a> {
             .iter()
             .map(|u| {
                 let p = share(u);
-                let gap = taken.iter().map(|t| square(&p, t)).fold(f64::INFINITY, f64::min);
+                let gap = taken.iter().map(|t| square_distance(&p, t)).fold(f64::INFINITY, f64::min);
                 (p, gap)
             })
             .collect();
@@ -81,7 +81,7 @@ impl<'a> Elsewhere<'a> {
     fn emptiest(&mut self) -> Vec<f64> {
         let best = (0..self.spread.len()).max_by(|&a, &b| self.spread[a].1.total_cmp(&self.spread[b].1)).unwrap_or(0);
         let chosen = self.spread[best].0.clone();
-        self.spread.iter_mut().for_each(|(p, gap)| *gap = gap.min(square(p, &chosen)));
+        self.spread.iter_mut().for_each(|(p, gap)| *gap = gap.min(square_distance(p, &chosen)));
         chosen.iter().map(|p| normal_quantile(*p)).collect()
     }
 

@@ -1,12 +1,12 @@
-//! The candidates of a peak that is found.
+//! The candidates of a peak that is found. `MATH.md` §15.
 
-use super::{pool::Pool, square};
+use super::pool::Pool;
 use crate::{
     belief::log::{Integral, LogBelief, Peak, resample, root_weights},
     choose::select::{Apart, Penalisation, scaled_square},
     error::Result,
     numeric::log_sum::log_sum_exp,
-    points::Points,
+    points::{Points, square_distance},
 };
 
 /// Candidates: of the surrogate's posterior, of its square root, of the proposal.
@@ -68,7 +68,7 @@ impl<'a> Field<'a> {
         Ok(field)
     }
 
-    /// How much the integrand varies at a candidate: the logarithm of its variance.
+    /// How much the integrand varies at a candidate: the logarithm of its variance, `2m + v + log(eᵛ − 1)`, with v capped.
     fn variation(&self, i: usize) -> f64 {
         let v = self.pool.variance[i] + self.edge[i];
         2.0 * self.level[i] + v.min(4.0) + v.min(30.0).exp_m1().ln()
@@ -98,7 +98,7 @@ impl<'a> Field<'a> {
             Some(cones) => cones.tips.push(self.rows[i].clone()),
             None => self.pool.condition(i)?,
         }
-        let near = |x: &[f64]| square(x, &self.rows[i]) < EDGE * EDGE;
+        let near = |x: &[f64]| square_distance(x, &self.rows[i]) < EDGE * EDGE;
         (0..self.rows.len()).filter(|&j| near(&self.rows[j])).for_each(|j| self.edge[j] = 0.0);
         Ok(self.peak.view.leave(&self.rows[i]))
     }
@@ -114,7 +114,7 @@ struct Cones {
 }
 
 impl Cones {
-    /// With the largest slope of the acquisition between two candidates for a Lipschitz constant. Cost: `d` for each pair of them.
+    /// With `L = max |aᵢ − aⱼ|/‖xᵢ − xⱼ‖` over pairs of candidates for the Lipschitz constant of the acquisition a. Cost: `d` for each pair.
     fn new(field: &Field<'_>, constants: Penalisation, tips: Vec<Vec<f64>>) -> Self {
         let lengthscales = field.peak.process.hyper.lengthscales.clone();
         let logs: Vec<f64> = (0..field.rows.len()).map(|i| field.variation(i)).collect();
@@ -134,7 +134,7 @@ impl Cones {
         Self { constants, log_slope, lengthscales, tips }
     }
 
-    /// The logarithm of the soft minimum of an acquisition and the cones.
+    /// The logarithm of the soft minimum of an acquisition and the cones, `−(1/p) log Σᵢ exp(−p log fᵢ)`.
     fn cut(&self, log: f64, x: &[f64]) -> f64 {
         let p = self.constants.power;
         let cone = |tip: &Vec<f64>| self.log_slope + 0.5 * scaled_square(x, tip, &self.lengthscales).ln();

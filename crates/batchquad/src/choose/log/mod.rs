@@ -19,7 +19,7 @@ use crate::{
     error::Result,
     interrupt::check,
     numeric::rng::{Purpose, Stream},
-    points::Points,
+    points::{Points, square_distance},
 };
 
 /// Points closer than this, in latent coordinates, are the same.
@@ -70,7 +70,7 @@ pub(crate) fn select(
     for point in chosen {
         let mut point = point;
         for _ in 0..SCOUTED {
-            let same = |t: &[f64]| square(t, &point) < SAME * SAME;
+            let same = |t: &[f64]| square_distance(t, &point) < SAME * SAME;
             let taken = belief.known.nodes.rows().chain(pending.rows()).chain(free.iter().map(Vec::as_slice)).any(same);
             if !taken {
                 break;
@@ -80,10 +80,6 @@ pub(crate) fn select(
         free.push(point);
     }
     Points::from_rows(&free)
-}
-
-fn square(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum()
 }
 
 /// The posterior is found: alternately the point that lowers the variance of `Z` most, `(Σ wⱼ c(x, uⱼ))²/(v + η²)`, and the one at which the integrand

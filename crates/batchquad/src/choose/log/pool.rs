@@ -1,4 +1,4 @@
-//! Covariances of candidates.
+//! Covariances of candidates. `MATH.md` §15.
 
 use crate::{
     belief::log::{Placed, Process},

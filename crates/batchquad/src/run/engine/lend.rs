@@ -1,12 +1,15 @@
 //! A run's state for another thread, and what that thread brings back.
 
-use std::cell::OnceCell;
+use std::{cell::OnceCell, collections::BTreeSet};
 
 use super::{
     Believed, Current, Engine,
     believe::{Values, hold},
 };
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    points::Points,
+};
 
 impl Engine {
     /// The same state, for another thread to work with. What is believed comes along.
@@ -76,6 +79,16 @@ impl Engine {
         }
     }
 
+    /// Points without those that were asked before, which a belief that leaves values out may propose again; all where none would be left.
+    pub(super) fn new_among(&self, points: Points) -> Result<Points> {
+        let asked: BTreeSet<Vec<u64>> = self.latent.values().map(|u| bits(u)).collect();
+        let new: Vec<&[f64]> = points.rows().filter(|u| !asked.contains(&bits(u))).collect();
+        if new.is_empty() || new.len() == points.len() {
+            return Ok(points);
+        }
+        Points::from_rows(&new)
+    }
+
     /// Whether the next points are those of the beginning, which need no belief.
     pub(crate) fn is_beginning(&self, repeat: usize) -> bool {
         let run = self.repeat(repeat);
@@ -87,6 +100,10 @@ impl Engine {
         let run = self.repeat(repeat);
         run.ledger.values().count() + run.ledger.imported().len()
     }
+}
+
+fn bits(point: &[f64]) -> Vec<u64> {
+    point.iter().map(|v| v.to_bits()).collect()
 }
 
 impl Current {

@@ -15,12 +15,7 @@ pub use agreement::Agreement;
 pub use basis::{Believed, Repairs, Round};
 pub use believe::MOST_NODES;
 
-use std::{
-    cell::OnceCell,
-    collections::{BTreeMap, BTreeSet},
-    ops::Range,
-    sync::Arc,
-};
+use std::{cell::OnceCell, collections::BTreeMap, ops::Range, sync::Arc};
 
 use basis::{Basis, read_basis};
 use cuts::require_cuts;
@@ -308,16 +303,6 @@ impl Engine {
         Ok(Asked { jobs, seconds: 0.0, info, repeat: self.number })
     }
 
-    /// Points without those that were asked before, which a belief that leaves values out may propose again; all where none would be left.
-    fn new_among(&self, points: Points) -> Result<Points> {
-        let asked: BTreeSet<Vec<u64>> = self.latent.values().map(|u| bits(u)).collect();
-        let new: Vec<&[f64]> = points.rows().filter(|u| !asked.contains(&bits(u))).collect();
-        if new.is_empty() || new.len() == points.len() {
-            return Ok(points);
-        }
-        Points::from_rows(&new)
-    }
-
     /// Latent points of the start and of the initial design after it, by their numbers.
     fn design(&self, numbers: Range<usize>) -> Result<Points> {
         let starts = self.starts.len();
@@ -460,10 +445,6 @@ impl Engine {
     pub fn fallbacks(&self) -> usize {
         self.fallbacks
     }
-}
-
-fn bits(point: &[f64]) -> Vec<u64> {
-    point.iter().map(|v| v.to_bits()).collect()
 }
 
 fn read_settings(map: &serde_json::Map<String, Value>, dim: usize) -> Result<Settings> {

@@ -50,6 +50,9 @@ pub(crate) struct PeakRecipe {
     pub(crate) found: bool,
     /// Whether it has also stopped moving.
     pub(crate) arrived: bool,
+    /// Whether it is not found although its values have stopped rising: what is not known lies around them.
+    #[serde(default)]
+    pub(crate) blurred: bool,
     /// The largest logarithm of likelihood times prior density.
     pub(crate) best: f64,
     /// How many nodes there were.
@@ -319,6 +322,7 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
     let mut recipe = PeakRecipe {
         found: false,
         arrived: false,
+        blurred: false,
         best: known.best,
         nodes: n,
         searched: if thorough { n } else { searched },
@@ -337,10 +341,12 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
         && integral.top < credible_top(d)
         && log_evidence(known, &view, &integral, &uncertain) < known.largest_likelihood + 1.0
         && rise < if was_found { 3.0 + 0.5 * d as f64 } else { 2.0 + 0.25 * d as f64 };
+    let steady = rise < 1.0 + 0.1 * d as f64;
+    recipe.blurred = !recipe.found && steady && known.near_count() >= 2 * (d + 1);
     // With fewer values than a quadratic has coefficients nothing contradicts it.
     let determined = process.len() >= (d + 1) * (d + 2) / 2 + 2;
     let alone = recipe.foreign.iter().all(|&i| known.depth[i] > high(d));
-    recipe.arrived = recipe.found && determined && alone && moved < STEADY && rise < 1.0 + 0.1 * d as f64;
+    recipe.arrived = recipe.found && determined && alone && moved < STEADY && steady;
     let looking = if recipe.found {
         recipe.search = None;
         None

@@ -43,6 +43,9 @@ const SUSPICIOUS: f64 = 0.003;
 /// A point whose number modulo eight is `i` goes up to a further peak if more than `CLIMBS[i]` of eight do. The fourth and the eighth never do.
 const CLIMBS: [u64; 8] = [3, 4, 0, u64::MAX, 2, 5, 1, u64::MAX];
 
+/// How many of eight points at least go up to a peak that matters and is not found.
+const LOST: u64 = 2;
+
 /// A peak with a smaller share of `Z` than this needs no more values.
 const NEGLIGIBLE: f64 = 1e-4;
 
@@ -62,8 +65,8 @@ pub(crate) fn select(
 ) -> Result<Points> {
     let mut elsewhere = Elsewhere::new(belief, pending, seed, asked)?;
     let chosen = match Climb::new(belief.main(), pending, seed, asked)? {
-        Some(climb) => find(climb, n, asked, &mut elsewhere),
-        None => refine(belief, apart, pending, n, (seed, asked), &mut elsewhere)?,
+        Some(climb) if !belief.main().recipe.blurred => find(climb, n, asked, &mut elsewhere),
+        _ => refine(belief, apart, pending, n, (seed, asked), &mut elsewhere)?,
     };
     // A point that is known or under way is not asked again; one that a twin asks for is beside it.
     let mut free: Vec<Vec<f64>> = Vec::new();
@@ -82,7 +85,7 @@ pub(crate) fn select(
     Points::from_rows(&free)
 }
 
-/// The posterior is found: alternately the point that lowers the variance of `Z` most, `(Σ wⱼ c(x, uⱼ))²/(v + η²)`, and the one at which the integrand
+/// The posterior is found, or its top is and what surrounds it is not known: alternately the point that lowers the variance of `Z` most, `(Σ wⱼ c(x, uⱼ))²/(v + η²)`, and the one at which the integrand
 /// varies most, `2m + v + log(eᵛ − 1)`, of all peaks; with cones, the latter alone.
 fn refine(
     belief: &LogBelief,
@@ -105,7 +108,7 @@ fn refine(
         Some(peak) => Climb::new(peak, pending, seed, asked)?,
         None => None,
     };
-    let eighths = belief.recipe.eighths();
+    let eighths = belief.recipe.eighths().max(if lost.is_some() { LOST } else { 0 });
     let early = asked < EARLY && belief.known.dim() <= LOW;
     let period = if early || belief.unseen() > EXPECTED { EXPECTING } else { FOUND };
     let suspicious = belief.scout.suspects.first().is_some_and(|s| s.0 > SUSPICIOUS);

@@ -162,7 +162,7 @@ fn logarithmic(
     let same = last.into_iter().chain(recalled.iter().rev()).find(|b| fingerprints.are_of(b));
     let same = same.and_then(|b| b.log.as_ref());
     let belief = match same {
-        Some(recipe) => log::recall(&known, recipe, seed)?,
+        Some(recipe) => log::recall(&known, recipe, values.rough, seed)?,
         None => {
             let halved = match last {
                 Some(_) => None,

@@ -23,6 +23,9 @@ const DRAWS: usize = 16_384;
 /// Draws that show where to search, and whether a peak is found.
 const FEW_DRAWS: usize = 2_048;
 
+/// Draws among which points are chosen, where log Z is not asked for.
+const ROUGH_DRAWS: usize = 4_096;
+
 /// While there are at most this many values, every fit has several starts; later only when they have grown by half.
 const CHEAP: usize = 40;
 
@@ -355,7 +358,7 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
     };
     let aim = target(known, &view, &process, support.as_ref(), cell);
     let integral = if recipe.found { integrate(&aim, &adapted, DRAWS, seed)? } else { integral };
-    finish(known, recipe, (view, process, support, integral), looking, (cell, seed))
+    finish(known, recipe, (view, process, support, integral), looking, (cell, false, seed))
 }
 
 fn log_evidence(known: &Known, view: &View, integral: &Integral, uncertain: &Uncertainty) -> f64 {
@@ -367,18 +370,27 @@ fn credible_top(d: usize) -> f64 {
     2.0 + 0.5 * d as f64
 }
 
-/// The peak that the values and an earlier recipe for them make, to the bit.
-pub(crate) fn recall(known: &Known, recipe: &PeakRecipe, cell: Option<Cell<'_>>, seed: u64) -> Result<Peak> {
+/// The peak that the values and an earlier recipe for them make, to the bit; a `rough` one is for choosing points.
+pub(crate) fn recall(
+    known: &Known,
+    recipe: &PeakRecipe,
+    cell: Option<Cell<'_>>,
+    (rough, seed): (bool, u64),
+) -> Result<Peak> {
     let known = &known.without(&recipe.foreign);
     let view = View::made(recipe.view.clone())?;
     let process = near_process(known, &view, recipe.hyper.clone(), &recipe.active)?;
     let labels = |hyper: &Hyper| Support::new(hyper.clone(), known.distances(&view, &known.near())?);
     let support = recipe.support.as_ref().map(labels).transpose()?;
     let aim = target(known, &view, &process, support.as_ref(), cell);
-    let draws = if recipe.found { DRAWS } else { FEW_DRAWS };
+    let draws = match (recipe.found, rough) {
+        (true, false) => DRAWS,
+        (true, true) => ROUGH_DRAWS,
+        (false, _) => FEW_DRAWS,
+    };
     let integral = integrate(&aim, &adapt(&aim, &known.starts(&view), seed)?, draws, seed)?;
     let search = recipe.search.as_ref().map(|s| make_search(known, s, cell, seed)).transpose()?;
-    finish(known, recipe.clone(), (view, process, support, integral), search, (cell, seed))
+    finish(known, recipe.clone(), (view, process, support, integral), search, (cell, rough, seed))
 }
 
 /// The process that a recipe makes of values, without its integral: enough to predict.
@@ -413,11 +425,11 @@ fn finish(
     recipe: PeakRecipe,
     (view, process, support, mut integral): (View, Process, Option<Support>, Integral),
     search: Option<Search>,
-    (cell, seed): (Option<Cell<'_>>, u64),
+    (cell, rough, seed): (Option<Cell<'_>>, bool, u64),
 ) -> Result<Peak> {
     let uncertain = uncertainty(&process, &integral, COVARIANCES)?;
     let wanted = (SAMPLING, uncertain.model_variance.sqrt().max(FINE));
-    if recipe.found {
+    if recipe.found && !rough {
         integral.sharpen(&target(known, &view, &process, support.as_ref(), cell), wanted, seed)?;
     }
     let (jackknife, surprise) = surprise(&process, &uncertain.influence);

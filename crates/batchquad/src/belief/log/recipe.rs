@@ -261,16 +261,16 @@ pub(crate) fn search(known: &Known, last: Option<&Recipe>, seed: u64) -> Result<
     Ok(belief)
 }
 
-/// The belief that the values and an earlier recipe for them make, to the bit.
-pub(crate) fn recall(known: &Known, recipe: &Recipe, seed: u64) -> Result<LogBelief> {
+/// The belief that the values and an earlier recipe for them make, to the bit; a `rough` one is for choosing points.
+pub(crate) fn recall(known: &Known, recipe: &Recipe, rough: bool, seed: u64) -> Result<LogBelief> {
     let cells = Cells::new(&recipe.cells)?;
     let members = divide(known, &cells, recipe.others.len() + 1);
     let mut peaks = Vec::new();
     for (k, (own_members, recipe)) in members.iter().zip(recipe.peaks()).enumerate() {
-        peaks.push(peak::recall(&own(known, own_members)?, recipe, cells.cell(k), seed)?);
+        peaks.push(peak::recall(&own(known, own_members)?, recipe, cells.cell(k), (rough, seed))?);
     }
     let climb = match &recipe.climb {
-        Some(climb) => Some(peak::recall(&known.subset(&climb.members)?, &climb.peak, None, seed)?),
+        Some(climb) => Some(peak::recall(&known.subset(&climb.members)?, &climb.peak, None, (rough, seed))?),
         None => None,
     };
     finish(known, recipe.clone(), (cells, peaks), climb, seed)

@@ -12,6 +12,11 @@ use crate::{
 /// Candidates: of the surrogate's posterior, of its square root, of the proposal.
 const CANDIDATES: [usize; 3] = [300, 300, 150];
 
+/// For a batch that is a larger share of them than one in so many, there are so many for each of its points, up to a number beyond which
+/// covariances would fill the memory.
+const CHOICE: usize = 4;
+const MOST: usize = 2000;
+
 /// Points of the posterior that stand for the integral.
 const INTEGRAL: usize = 256;
 
@@ -38,24 +43,20 @@ impl<'a> Field<'a> {
         (peak, share): (&'a Peak, f64),
         apart: Apart,
         pending: &Points,
-        offset: f64,
+        (n, offset): (usize, f64),
     ) -> Result<Self> {
         let (view, integral) = (&peak.view, &peak.integral);
-        let mut indices = candidates(integral, offset);
+        let mut indices = candidates(integral, n, offset);
         indices.retain(|&i| integral.levels[i].is_finite());
         let sample = resample(&integral.weights, INTEGRAL, 0.5);
         let mut rows: Vec<Vec<f64>> = indices.iter().chain(&sample).map(|&i| integral.points.row(i).to_vec()).collect();
-        rows.extend(pending.rows().map(|u| view.enter(u)));
+        let waiting: Vec<Vec<f64>> = pending.rows().map(|u| view.enter(u)).collect();
         let shift = peak.known.best - belief.known.best;
         let level = indices.iter().map(|&i| integral.levels[i] + shift).collect();
-        let within = indices.len()..indices.len() + sample.len();
-        let mut pool = Pool::new(&peak.process, Points::from_rows(&rows)?, within.clone())?;
-        let taken = rows.split_off(within.end);
-        if apart == Apart::Conditioned {
-            for j in within.end..within.end + taken.len() {
-                pool.condition(j)?;
-            }
-        }
+        let within = indices.len()..rows.len();
+        let told = if apart == Apart::Conditioned { waiting.concat() } else { Vec::new() };
+        let told = Points::new(pending.dim(), told)?;
+        let pool = Pool::new(&peak.process, Points::from_rows(&rows)?, within, &told, n)?;
         rows.truncate(indices.len());
         let edge = match &peak.support {
             Some(support) => support.log_probability(&Points::from_rows(&rows)?).iter().map(|p| -p).collect(),
@@ -63,7 +64,7 @@ impl<'a> Field<'a> {
         };
         let mut field = Self { peak, share, level, edge, free: vec![true; rows.len()], rows, pool, cones: None };
         if let Apart::Cones(constants) = apart {
-            field.cones = Some(Cones::new(&field, constants, taken));
+            field.cones = Some(Cones::new(&field, constants, waiting));
         }
         Ok(field)
     }
@@ -144,12 +145,14 @@ impl Cones {
 }
 
 /// Candidates for refinement, by their numbers in the sample of the integral.
-fn candidates(integral: &Integral, offset: f64) -> Vec<usize> {
-    let [posterior, tempered, spread] = CANDIDATES;
+fn candidates(integral: &Integral, n: usize, offset: f64) -> Vec<usize> {
+    let usual: usize = CANDIDATES.iter().sum();
+    let [posterior, tempered, spread] = CANDIDATES.map(|count| count * (CHOICE * n).clamp(usual, MOST) / usual);
     let half = root_weights(integral);
     let mut indices = resample(&integral.weights, posterior, offset);
     indices.extend(resample(&half, tempered, offset));
-    indices.extend((0..spread).map(|i| i * (integral.points.len() / spread)));
+    let step = (integral.points.len() / spread).max(1);
+    indices.extend((0..spread).map(|i| i * step).take_while(|&i| i < integral.points.len()));
     indices.sort_unstable();
     indices.dedup();
     indices

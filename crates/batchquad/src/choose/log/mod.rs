@@ -63,9 +63,9 @@ pub(crate) fn select(
     n: usize,
     (seed, asked): (u64, u64),
 ) -> Result<Points> {
-    let mut elsewhere = Elsewhere::new(belief, pending, seed, asked)?;
+    let mut elsewhere = Elsewhere::new(belief, pending, seed, asked);
     let chosen = match Climb::new(belief.main(), pending, seed, asked)? {
-        Some(climb) if !belief.main().recipe.blurred => find(climb, n, asked, &mut elsewhere),
+        Some(climb) if !belief.main().recipe.blurred => find(climb, n, asked, &mut elsewhere)?,
         _ => refine(belief, apart, pending, n, (seed, asked), &mut elsewhere)?,
     };
     // A point that is known or under way is not asked again; one that a twin asks for is beside it.
@@ -78,7 +78,7 @@ pub(crate) fn select(
             if !taken {
                 break;
             }
-            point = elsewhere.next();
+            point = elsewhere.next()?;
         }
         free.push(point);
     }
@@ -99,7 +99,7 @@ fn refine(
     let mut fields = Vec::new();
     for (share, peak) in belief.shares().zip(&belief.peaks) {
         if share > NEGLIGIBLE {
-            fields.push(Field::new(belief, (peak, share), apart, pending, offset)?);
+            fields.push(Field::new(belief, (peak, share), apart, pending, (n, offset))?);
         }
     }
     // A peak that matters and is not found any more comes before further ones.
@@ -120,7 +120,7 @@ fn refine(
         if CLIMBS[(number % 8) as usize] < eighths {
             chosen.push(match &mut climb {
                 Some(climb) => climb.next(),
-                None => elsewhere.next(),
+                None => elsewhere.next()?,
             });
             continue;
         }
@@ -135,7 +135,7 @@ fn refine(
         let best = all.max_by(|a, b| a.0.0.total_cmp(&b.0.0));
         chosen.push(match best {
             Some(((_, i), f)) if number % period != period - 1 => fields[f].take(i)?,
-            _ => elsewhere.next(),
+            _ => elsewhere.next()?,
         });
     }
     Ok(chosen)
@@ -143,14 +143,14 @@ fn refine(
 
 /// The posterior is not found: the way up, and every eighth point elsewhere. Which is whose turn depends on the number of the point, so single points
 /// take the same turns as batches.
-fn find(mut climb: Climb<'_>, n: usize, asked: u64, elsewhere: &mut Elsewhere<'_>) -> Vec<Vec<f64>> {
+fn find(mut climb: Climb<'_>, n: usize, asked: u64, elsewhere: &mut Elsewhere<'_>) -> Result<Vec<Vec<f64>>> {
     let numbers = asked..asked + n as u64;
     let turn = |number: u64| number % SEARCHING;
     numbers
         .map(|number| match turn(number) {
-            t if t < TOPS => climb.next(),
+            t if t < TOPS => Ok(climb.next()),
             t if t == SEARCHING - 1 => elsewhere.next(),
-            _ => climb.draw(),
+            _ => Ok(climb.draw()),
         })
         .collect()
 }

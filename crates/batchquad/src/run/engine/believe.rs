@@ -1,5 +1,7 @@
 //! From values to a belief: where the reference measure is, hyperparameters, the evidence.
 
+use std::cell::OnceCell;
+
 use super::{
     Current,
     basis::{Believed, Fingerprints, Repairs},
@@ -33,6 +35,12 @@ pub const MOST_NODES: usize = 1500;
 /// … and at most so many where points are only chosen from it, while the search for hyperparameters goes on elsewhere.
 const MOST_ROUGH: usize = 512;
 
+/// … or where an acquisition is climbed, which is looked at thousands of times for a batch.
+pub(super) const MOST_CLIMBED: usize = 400;
+
+/// With so many of the values hyperparameters are searched where there are more.
+const ENOUGH: usize = 500;
+
 /// How often the reference measure may move for the same values.
 const MOVES: usize = 2;
 
@@ -59,13 +67,32 @@ pub(super) struct Values {
     /// How many of them, the first ones, come from elsewhere.
     pub(super) imported: usize,
     /// Whether a rough belief will do.
-    pub(super) rough: bool,
+    pub(super) rough: Option<Rough>,
+    /// What a belief rests on, once that is worked out.
+    pub(super) distinct: OnceCell<Nodes>,
+}
+
+/// What a rough belief is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rough {
+    /// To choose points with the hyperparameters of an earlier one.
+    Held,
+    /// To climb an acquisition.
+    Climbed,
 }
 
 impl Values {
     fn nodes(&self, settings: &Settings) -> Result<Nodes> {
-        let most = if self.rough { MOST_ROUGH } else { MOST_NODES };
-        Nodes::noisy(&self.rows, &self.logs, &self.sds, settings.noise_sd)?.thinned(most)
+        if let Some(nodes) = self.distinct.get() {
+            return Ok(nodes.clone());
+        }
+        let most = match self.rough {
+            None => MOST_NODES,
+            Some(Rough::Held) => MOST_ROUGH,
+            Some(Rough::Climbed) => MOST_CLIMBED,
+        };
+        let nodes = Nodes::noisy(&self.rows, &self.logs, &self.sds, settings.noise_sd)?.thinned(most)?;
+        Ok(self.distinct.get_or_init(|| nodes).clone())
     }
 
     /// Every other value, where at least two thirds of them come from elsewhere and half of them determine a quadratic. Whether a run has arrived is
@@ -162,7 +189,7 @@ fn logarithmic(
     let same = last.into_iter().chain(recalled.iter().rev()).find(|b| fingerprints.are_of(b));
     let same = same.and_then(|b| b.log.as_ref());
     let belief = match same {
-        Some(recipe) => log::recall(&known, recipe, seed)?,
+        Some(recipe) => log::recall(&known, recipe, values.rough.is_some(), seed)?,
         None => {
             let halved = match last {
                 Some(_) => None,
@@ -339,10 +366,9 @@ impl Data<'_> {
             let (nodes, logs) = self.seen_from(&frame)?;
             let growth = frame.log_growth();
             let start = warm.as_ref().map(|(kernel, from)| rescaled(kernel, from - growth)).transpose()?;
-            let surrogate = Surrogate::fit(model, frame, &nodes, &logs, &options, start.as_ref())?;
+            let (surrogate, at_bound) = fit(model, frame, (&nodes, &logs), &options, start.as_ref())?;
             let next = if follows && moves < MOVES { self.next_place(&surrogate) } else { None };
             let Some(next) = next else {
-                let at_bound = surrogate.at_bound();
                 let searched = if thorough { self.nodes.len() } else { searched };
                 return Ok(Fitted { surrogate, place, searched, at_bound });
             };
@@ -368,6 +394,33 @@ impl Data<'_> {
         let far = surrogate.frame().divergence(&place).is_ok_and(|nats| nats > SETTLED);
         (far && Frame::at(&place).is_ok()).then_some(place)
     }
+}
+
+/// A belief with hyperparameters searched for, and whether these are at a bound. With many values some of them say what all say, for a small share of
+/// the price, which grows with the cube.
+fn fit(
+    model: Model,
+    frame: Frame,
+    (nodes, logs): (&Points, &[f64]),
+    options: &FitOptions,
+    start: Option<&SquaredExponential>,
+) -> Result<(Surrogate, bool)> {
+    let n = nodes.len();
+    if n <= ENOUGH {
+        let surrogate = Surrogate::fit(model, frame, nodes, logs, options, start)?;
+        let at_bound = surrogate.at_bound();
+        return Ok((surrogate, at_bound));
+    }
+    // The highest is among them: it is what values are relative to.
+    let top = (0..n).reduce(|a, b| if logs[b] > logs[a] { b } else { a });
+    let mut some: Vec<usize> = (0..ENOUGH).map(|k| k * n / ENOUGH).chain(top).collect();
+    some.sort_unstable();
+    some.dedup();
+    let rows: Vec<&[f64]> = some.iter().map(|&i| nodes.row(i)).collect();
+    let values: Vec<f64> = some.iter().map(|&i| logs[i]).collect();
+    let found = Surrogate::fit(model, frame.clone(), &Points::from_rows(&rows)?, &values, options, start)?;
+    let (kernel, at_bound) = (found.kernel().clone(), found.at_bound());
+    Ok((Surrogate::with_kernel(model, frame, nodes, logs, kernel, options.jitter)?, at_bound))
 }
 
 /// A kernel with lengthscales multiplied by `exp(log_factor)`.

@@ -1,12 +1,13 @@
 //! A run's state for another thread, and what that thread brings back.
 
-use std::{cell::OnceCell, collections::BTreeSet};
+use std::{cell::OnceCell, collections::BTreeSet, sync::Arc};
 
 use super::{
     Believed, Current, Engine,
-    believe::{Values, hold},
+    believe::{MOST_CLIMBED, Rough, Values, hold},
 };
 use crate::{
+    belief::any::Belief,
     error::{Error, Result},
     points::Points,
 };
@@ -64,7 +65,7 @@ impl Engine {
             return Ok(false);
         }
         let values = match run.data(None, &earlier.cuts) {
-            Ok(values) => Values { rough: true, ..values },
+            Ok(values) => Values { rough: Some(Rough::Held), ..values },
             Err(Error::NoFiniteValue { .. }) => return Ok(false),
             Err(e) => return Err(e),
         };
@@ -76,6 +77,21 @@ impl Engine {
             Ok(None) => Ok(false),
             Err(Error::Interrupted) => Err(Error::Interrupted),
             Err(_) => Ok(false),
+        }
+    }
+
+    /// What to choose points from: the belief itself, or one with the same hyperparameters and fewer nodes where an acquisition is climbed, which
+    /// is looked at thousands of times.
+    pub(super) fn sketch(&self, current: &Current) -> Result<Arc<Belief>> {
+        let whole = Arc::clone(&current.surrogate);
+        if whole.warped().is_none() || whole.nodes().len() <= MOST_CLIMBED || self.settings.known_kernel.is_some() {
+            return Ok(whole);
+        }
+        let values = Values { rough: Some(Rough::Climbed), ..self.data(None, &current.believed.cuts)? };
+        match hold(&self.settings, (self.prior.dim(), self.ledger.header().seed()), &values, &current.believed) {
+            Ok(found) => Ok(found.map_or(whole, |current| current.surrogate)),
+            Err(Error::Interrupted) => Err(Error::Interrupted),
+            Err(_) => Ok(whole),
         }
     }
 

@@ -283,8 +283,8 @@ impl Engine {
             let current = self.current()?;
             seen = seen.cut_at(&current.believed.cuts)?;
             let search = self.settings.search(self.seed(), asked as u64);
-            let chosen =
-                batch(&current.surrogate, &*self.settings.rule(), &self.avoided(&current.believed.cuts)?, n, search)?;
+            let avoided = self.avoided(&current.believed.cuts)?;
+            let chosen = batch(&*self.sketch(current)?, &*self.settings.rule(), &avoided, n, search)?;
             (self.new_among(chosen.points)?, Some(current.believed.clone()), chosen.fallbacks)
         };
         let mut jobs = Vec::new();

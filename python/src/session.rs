@@ -1,10 +1,11 @@
 //! A run and its record.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+mod lend;
+
+use std::{path::PathBuf, sync::Arc};
 
 use batchquad::{
     Error,
-    interrupt::Interrupt,
     journal::{Event, Lines, LogValue, Retried, Row, Store, Told, Topic},
     run::{self, Plan, Schedule, Step, Stop},
     types::{JobId, Outcome},
@@ -17,11 +18,11 @@ use crate::{
     belief::Belief,
     chooser::Chooser,
     desk::{Desk, Drawer},
-    errors::{exception, fault},
+    errors::fault,
     prior::{Prior, Raised, rows_of},
     report,
     words::{Asked, Ending, Opened, asked, clean, ending, read_kind, read_settings, read_status, word},
-    work::{GLANCE, interruptible, on_thread, pooled},
+    work::interruptible,
 };
 
 /// Job id, value, number of the attempt, seconds, worker and standard deviation.
@@ -434,71 +435,4 @@ impl Session {
         let drawer = Drawer::of(&mut session);
         Self { desk: Arc::new(Desk::new(session)), drawer, raised, path, opened, chooser: Chooser::default() }
     }
-
-    /// [`Session::step`] of the asynchronous schedule.
-    fn step_ahead<'py>(
-        &self,
-        py: Python<'py>,
-        (workers, in_flight): (usize, usize),
-        seconds: f64,
-    ) -> PyResult<(Vec<Asked<'py>>, Option<Ending>)> {
-        loop {
-            match self.quick(py, |session| self.chooser.step(session, (workers, in_flight), seconds))? {
-                Some((jobs, stop)) => return Ok((asked(py, jobs), stop.map(ending))),
-                None if in_flight > 0 || !self.chooser.is_choosing() => return Ok((Vec::new(), None)),
-                None => {
-                    py.detach(|| std::thread::sleep(MOMENT));
-                    py.check_signals()?;
-                }
-            }
-        }
-    }
-
-    /// Work of microseconds, or a write to the disk. A signal ends the wait for other work on the session.
-    fn quick<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut run::Session) -> batchquad::Result<T> + Send,
-    ) -> PyResult<T> {
-        let mut work = Some(work);
-        loop {
-            let attempt = |session: &mut run::Session| work.take().map(|work| work(session)).transpose();
-            let done = py.detach(|| self.desk.lend(GLANCE, attempt));
-            match done.transpose().map_err(|e| exception(py, &e)).map(Option::flatten) {
-                Ok(Some(done)) => return Ok(done),
-                Ok(None) => py.check_signals()?,
-                Err(e) => return self.raised.instead_of(Err(e)),
-            }
-        }
-    }
-
-    /// Work that may take seconds, or that calls Python functions.
-    fn long<T: Send + 'static>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut run::Session, &Interrupt) -> batchquad::Result<T> + Send + 'static,
-    ) -> PyResult<T> {
-        let desk = Arc::clone(&self.desk);
-        let done = on_thread(py, move |interrupt| {
-            let mut work = Some(work);
-            loop {
-                let attempt = |session: &mut run::Session| {
-                    work.take().map(|work| pooled(interrupt, || work(session, interrupt))).transpose()
-                };
-                if let Some(done) = desk.lend(PAUSE, attempt).transpose()?.flatten() {
-                    return Ok(done);
-                }
-                if interrupt.is_raised() {
-                    return Err(Error::Interrupted);
-                }
-            }
-        });
-        self.raised.instead_of(done)
-    }
 }
-
-/// How often it is looked whether points have been chosen while nothing is in flight.
-const MOMENT: Duration = Duration::from_millis(2);
-
-/// How often a thread that waits for the session checks whether the wait was interrupted.
-const PAUSE: Duration = Duration::from_millis(20);

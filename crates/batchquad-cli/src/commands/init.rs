@@ -35,11 +35,14 @@ const FAMILIES: [(&str, &[&str]); 13] = [
     ("truncated-normal", &["mean", "sd", "low", "high"]),
 ];
 
+/// The word for a parameter whose two ends are the same place.
+const PERIODIC: &str = "periodic";
+
 /// A parameter with its prior.
 struct Parameter {
     name: String,
     family: &'static str,
-    values: Vec<(&'static str, f64)>,
+    values: Vec<(&'static str, Value)>,
     prior: Distribution,
 }
 
@@ -103,9 +106,9 @@ fn parameter(text: &str) -> Result<Parameter, BadInput> {
     Ok(Parameter { name: name.to_owned(), family, values, prior })
 }
 
-type Read = (&'static str, Vec<(&'static str, f64)>, Distribution);
+type Read = (&'static str, Vec<(&'static str, Value)>, Distribution);
 
-/// `family(numbers)`.
+/// `family(numbers)`; of an angle or a phase `uniform(low, high, periodic)`.
 fn prior_of(text: &str) -> Result<Read, BadInput> {
     let refuse = |expected: String| BadInput(format!("the prior is {:?}, expected {expected}", text.trim()));
     let (word, rest) =
@@ -116,8 +119,10 @@ fn prior_of(text: &str) -> Result<Read, BadInput> {
         return Err(BadInput(unknown_word("prior", "family", &word, &families)));
     };
     let rest = rest.trim_end().strip_suffix(')').ok_or_else(|| refuse("a closing bracket".into()))?;
+    let (circles, pieces): (Vec<&str>, Vec<&str>) =
+        rest.split(',').partition(|piece| piece.split('=').next().is_some_and(|word| word.trim() == PERIODIC));
     let mut values = Vec::new();
-    for (piece, key) in rest.split(',').zip(*keys) {
+    for (piece, key) in pieces.iter().copied().zip(*keys) {
         let number = piece.split_once('=').map_or(piece, |(_, number)| number).trim();
         let key = match piece.split_once('=') {
             Some((given, _)) => keys
@@ -126,14 +131,25 @@ fn prior_of(text: &str) -> Result<Read, BadInput> {
                 .ok_or_else(|| refuse(format!("{family}({})", keys.join(", "))))?,
             None => key,
         };
-        let value = number.parse().map_err(|_| refuse(format!("numbers in {family}({})", keys.join(", "))))?;
-        values.push((*key, value));
+        let value: f64 = number.parse().map_err(|_| refuse(format!("numbers in {family}({})", keys.join(", "))))?;
+        values.push((*key, json!(value)));
     }
-    if rest.split(',').count() > keys.len() {
+    if pieces.len() > keys.len() {
         return Err(refuse(format!("{family}({})", keys.join(", "))));
     }
+    match circles.as_slice() {
+        [] => {}
+        [one] if *family == "uniform" && one.split_once('=').is_none_or(|(_, is)| is.trim() == "true") => {
+            values.push((PERIODIC, json!(true)));
+        }
+        _ => {
+            return Err(refuse(
+                "a uniform one for a periodic parameter, for instance uniform(0, 360, periodic)".into(),
+            ));
+        }
+    }
     let object: serde_json::Map<String, Value> =
-        values.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
+        values.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
     let parsed: Family = serde_json::from_value(json!({ *family: object }))
         .map_err(|_| refuse(format!("{family}({})", keys.join(", "))))?;
     let prior = Distribution::try_from(parsed).map_err(|e| BadInput(e.to_string()))?;
@@ -196,7 +212,7 @@ fn problem_file(parameters: &[Parameter], command: &[String]) -> String {
         "# What is to be integrated. Every key is described in docs/problem-file.md; `batchquad check problem.toml` looks at all of it.\n",
     );
     for Parameter { name, family, values, .. } in parameters {
-        let values: Vec<String> = values.iter().map(|(key, value)| format!("{key} = {value:?}")).collect();
+        let values: Vec<String> = values.iter().map(|(key, value)| format!("{key} = {value}")).collect();
         text.push_str(&format!(
             "\n[[parameter]]\nname = {name:?}\n# label = \"{name} [unit]\"   # what plots and reports call it\nprior = {{ {family} = {{ {} }} }}\n",
             values.join(", ")
@@ -357,7 +373,14 @@ mod tests {
             ("t=truncated-normal(0, 1, low=0)", "truncated-normal", vec![("mean", 0.0), ("sd", 1.0), ("low", 0.0)]),
         ] {
             let read = parameter(text).unwrap();
+            let values: Vec<_> = values.into_iter().map(|(key, value)| (key, json!(value))).collect();
             assert_eq!((read.family, read.values), (family, values), "{text}");
+        }
+        for text in
+            ["a=uniform(0, 360, periodic)", "a=uniform(0, 360, periodic=true)", "a=uniform(periodic, low=0, high=360)"]
+        {
+            let expected = Family::Uniform { low: 0.0, high: 360.0, periodic: true };
+            assert_eq!(*parameter(text).unwrap().prior.family(), expected, "{text}");
         }
         for (text, said) in [
             ("k", "k=uniform(0, 10)"),
@@ -369,6 +392,9 @@ mod tests {
             ("k=normal(0,x)", "numbers"),
             ("k=normal(0,mu=3)", "normal(mean, sd)"),
             ("k=uniform(3,1)", "high"),
+            ("k=normal(0, 1, periodic)", "uniform(0, 360, periodic)"),
+            ("k=uniform(0, 1, periodic=maybe)", "uniform(0, 360, periodic)"),
+            ("k=uniform(0, periodic)", "uniform(low, high)"),
         ] {
             let error = parameter(text).map(|p| p.name).unwrap_err().to_string();
             assert!(error.contains(said), "{text}: {error}");

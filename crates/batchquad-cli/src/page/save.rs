@@ -97,7 +97,8 @@ fn write_into(html: &str, file: &Path, found: &Metadata) -> Result<()> {
         ioctl_fionbio(&pipe, false)?;
         pipe.write_all(html.as_bytes())
     });
-    written.with_context(|| format!("cannot write to {} (a pipe needs a reader)", file.display()))
+    let hint = if found.file_type().is_fifo() { " (a pipe needs a reader)" } else { "" };
+    written.with_context(|| format!("cannot write to {}{hint}", file.display()))
 }
 
 #[cfg(not(unix))]

@@ -241,7 +241,8 @@ fn a_demo_needs_nothing() {
 fn a_problem_is_begun_in_any_language() {
     for (language, program) in [("python", "python3"), ("c", "cc"), ("r", "Rscript"), ("julia", "julia")] {
         let place = Place { dir: tempfile::tempdir().unwrap() };
-        let parameters = ["-p", "k=log-uniform(0.1, 10)", "-p", "x[0]=normal(0, 2)", "-p", "c ~ beta(2, 5)"];
+        let parameters =
+            ["-p", "k=log-uniform(0.1, 10)", "-p", "x[0]=normal(0, 2)", "-p", "c ~ uniform(0, 360, periodic)"];
         let written = place.run(&[&["init", "model", "--language", language], &parameters[..]].concat(), 0);
         assert!(written.stdout.contains("batchquad check model/problem.toml"), "{}", written.stdout);
         let there = std::process::Command::new(program).arg("--version").output().is_ok();
@@ -251,6 +252,7 @@ fn a_problem_is_begun_in_any_language() {
             continue;
         }
         let check = place.run(&["check", "model/problem.toml"], 0).stdout;
+        assert!(check.contains("periodic"), "{check}");
         // The example is highest at the medians of the priors, where `check` looks, but for their third digit.
         let value: f64 = check.split("log-likelihood ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
         assert!((-0.01..=0.0).contains(&value), "{check}");

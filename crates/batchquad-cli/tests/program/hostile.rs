@@ -58,6 +58,11 @@ fn a_page_replaces_files_and_nothing_else() {
     Done::new(&["compare"], soon(&place, &["compare", STORE, STORE, "--html", "page.html"]), 1);
     assert!(fs::symlink_metadata(place.path("page.html")).unwrap().file_type().is_fifo());
     fs::remove_file(place.path("page.html")).unwrap();
+    if std::path::Path::new("/dev/full").exists() {
+        let full = ["report", STORE, "-o", "/dev/full"];
+        let done = Done::new(&full, soon(&place, &full), 1);
+        assert!(done.stderr.contains("No space left") && !done.stderr.contains("reader"), "{}", done.stderr);
+    }
 
     // A device, through a link of ours so that a mistake costs only the link.
     symlink("/dev/null", place.path("page.html")).unwrap();

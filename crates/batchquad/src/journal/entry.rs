@@ -50,14 +50,12 @@ pub struct Entry {
     pub replaced: Vec<Told>,
     /// The highest number of an attempt that has ended.
     pub attempts: u32,
-    /// How many leases have expired.
-    pub expired: u32,
 }
 
 impl Entry {
     pub(super) fn new(job: Job, repeat: usize) -> Self {
         let (failures, replicates, conflicts, replaced) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { job, repeat, answer: None, failures, replicates, conflicts, replaced, attempts: 0, expired: 0 }
+        Self { job, repeat, answer: None, failures, replicates, conflicts, replaced, attempts: 0 }
     }
 
     /// Whether it has no answer yet.

@@ -23,7 +23,7 @@ pub enum Event {
     Replaced(Told),
     /// An attempt failed and the job is tried again.
     Retried(Retried),
-    /// Nobody answered in the time allowed; the job may be given to another worker, and a late answer still counts.
+    /// Nobody answered in the time allowed. Stores of the first release may have it; it changes nothing and is no longer written.
     LeaseExpired {
         /// The job.
         id: JobId,

@@ -151,7 +151,7 @@ impl Ledger {
                 entry.failures.push(Failure { attempt: *attempt, kind: *failure, message: message.clone() });
                 entry.attempts = entry.attempts.max(*attempt);
             }
-            Event::LeaseExpired { id } => self.entry_mut(*id)?.expired += 1,
+            Event::LeaseExpired { .. } => {}
             Event::Imported { rows } => {
                 for row in rows {
                     if self.imported_bits.insert(bits(row), row.sd).is_none() {

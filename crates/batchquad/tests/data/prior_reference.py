@@ -1,4 +1,4 @@
-"""Reference values for tests/prior.rs: quantiles, log-densities and log |dθ/du| of every prior family.
+"""Reference values for tests/prior: quantiles, log-densities and log |dθ/du| of every prior family.
 
 Run with `python prior_reference.py > prior_reference.json` in an environment that has mpmath (the version used is
 written into the output). Everything is computed with 50 digits and inverted in the smaller tail, so that the printed

@@ -150,7 +150,10 @@ pub(crate) fn fit(data: &Data, warm: Option<&Hyper>, thorough: bool, noise_cap: 
     ];
     low.extend(std::iter::repeat_n((0.03 * scale.length).ln(), d));
     high.extend(std::iter::repeat_n((20.0 * scale.length).ln(), d));
-    let bounds = Bounds::new(low, high)?;
+    let bounds = Bounds::new(low, high).map_err(|_| Error::Numerical {
+        what: "search for hyperparameters".into(),
+        reason: format!("log-likelihoods that differ by {:e} leave no room for it", scale.range),
+    })?;
     let ascent = Ascent { max_evaluations: 40, gradient_tolerance: 2e-2, value_tolerance: 1e-3, max_step: 2.0 };
     let summits = maximise(&starts, &bounds, ascent, |trials| trials.par_iter().map(|log| evaluate(log)).collect())?;
     let best = summits.iter().reduce(|a, b| if b.value > a.value { b } else { a });

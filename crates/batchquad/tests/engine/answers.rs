@@ -90,6 +90,17 @@ fn imported_values_count_and_replace_the_initial_design() {
 }
 
 #[test]
+fn imported_values_alone_are_known_to_have_arrived() {
+    let mut engine = Engine::new(prior(2), small(), 2).unwrap();
+    let grid = (0..81).map(|i| vec![0.6 * (f64::from(i / 9) - 4.0), 0.6 * (f64::from(i % 9) - 4.0)]);
+    let rows = grid.map(|theta| Row::new(theta.clone(), LogValue::new(bump(&theta)).unwrap())).collect();
+    engine.apply(&Event::Imported { rows }).unwrap();
+    let estimate = engine.current().unwrap().estimate;
+    // Quadratic, so that the belief is exact; a run that has not arrived states twenty nats.
+    assert!(estimate.log_z_sd < 0.01 && (estimate.log_z - bump_truth(2)).abs() < 1e-3, "{estimate:?}");
+}
+
+#[test]
 fn all_models_and_rules_run_to_the_end() {
     for model in [Model::Plain, Model::WsabiL, Model::WsabiM] {
         for rule in [

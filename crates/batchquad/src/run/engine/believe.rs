@@ -228,7 +228,10 @@ fn halved(settings: &Settings, seed: u64, values: &Values) -> Result<Option<log:
     if !nodes.log_values.iter().any(|l| l.is_finite()) {
         return Ok(None);
     }
-    match log::search(&known(nodes, settings.noise_sd)?, None, seed) {
+    let known = known(nodes, settings.noise_sd)?;
+    // A search that begins with nothing calls no posterior found, since no earlier best value is there to compare with. The second one may.
+    let searched = log::search(&known, None, seed).and_then(|first| log::search(&known, Some(&first.recipe), seed));
+    match searched {
         Ok(belief) => Ok(Some(belief.recipe)),
         Err(Error::Interrupted) => Err(Error::Interrupted),
         Err(_) => Ok(None),

@@ -102,6 +102,11 @@ impl Points {
         &self.coordinates
     }
 
+    /// Some of the points, by their numbers.
+    pub(crate) fn select(&self, which: &[usize]) -> Self {
+        Self { dim: self.dim, coordinates: which.iter().flat_map(|&i| self.row(i).iter().copied()).collect() }
+    }
+
     /// These points followed by `more`.
     ///
     /// # Errors

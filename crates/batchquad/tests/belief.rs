@@ -197,7 +197,8 @@ proptest! {
 
     #[test]
     fn a_constant_added_to_the_log_likelihood_moves_log_z_by_it(c in -1e6..1e6f64) {
-        let (nodes, logs) = line(13);
+        // Nodes at thirds, so that adding the constant rounds; few enough that the variance is no rounding itself.
+        let (nodes, logs) = line(10);
         let moved: Vec<f64> = logs.iter().map(|l| l + c).collect();
         for model in [Model::Plain, Model::WsabiL, Model::WsabiM] {
             let at = |logs: &[f64]| {

@@ -50,7 +50,8 @@ impl Estimate {
     pub fn new(scale: f64, mean: f64, variance: f64, rounding: f64) -> Self {
         let floor = rounding * rounding;
         let clamped = variance < floor;
-        let variance = variance.max(floor);
+        // A variance that rounding takes below zero is no smaller than that rounding.
+        let variance = variance.abs().max(floor);
         let (log_z, log_z_sd) = if mean > 0.0 {
             // As a ratio: the squares of a tiny mean and of its rounding error may both underflow.
             let relative = (variance.sqrt() / mean).max(rounding / mean);
@@ -78,5 +79,19 @@ impl Estimate {
         // `V/E²` again, without squares of a mean that may underflow.
         let relative = self.log_z_sd.powi(2).exp_m1() + (further / self.mean).powi(2);
         Self { log_z_sd: relative.ln_1p().sqrt(), variance: self.variance + further * further, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A difference of large terms that rounding has made negative says how large the rounding is, not that all is known.
+    #[test]
+    fn a_variance_below_zero_is_as_wide_as_its_rounding() {
+        let estimate = Estimate::new(0.0, 0.5, -1e-12, 1e-15);
+        assert!(estimate.clamped);
+        assert!((estimate.log_z_sd - 2e-6).abs() < 1e-12, "{}", estimate.log_z_sd);
+        assert!(Estimate::new(0.0, 0.5, -1e-40, 1e-15).log_z_sd >= 2e-15);
     }
 }

@@ -18,6 +18,14 @@ pub const COINCIDENT: f64 = 1e-5;
 /// Log-likelihoods at one node that differ by more than this contradict each other.
 pub const CONTRADICTION: f64 = 0.05;
 
+/// With so many values hyperparameters are searched where there are more: a marginal likelihood costs `n³` and is needed dozens of times.
+const ENOUGH: usize = 500;
+
+/// The numbers of the values with which hyperparameters are searched, at equal distances in the order of all `n`; none where all of them are few enough.
+pub(crate) fn enough(n: usize) -> Option<Vec<usize>> {
+    (n > ENOUGH).then(|| (0..ENOUGH).map(|k| k * n / ENOUGH).collect())
+}
+
 /// Distinct nodes with their log-likelihoods.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Nodes {

@@ -8,6 +8,7 @@ use crate::{
     belief::{
         gp::{Gp, require_targets},
         kernel::{Kernel, SquaredExponential},
+        nodes::enough,
     },
     error::{Error, Result, require_positive},
     interrupt::Heeded,
@@ -141,7 +142,7 @@ impl FitOptions {
 pub struct Fit {
     /// The posterior at the best hyperparameters found.
     pub gp: Gp,
-    /// The log marginal likelihood plus the log prior of the hyperparameters there.
+    /// The log marginal likelihood of the values that the search was made with, plus the log prior of the hyperparameters there.
     pub objective: f64,
     /// How many evaluations of the marginal likelihood the search took.
     pub evaluations: usize,
@@ -157,7 +158,8 @@ const SIGMA2_PRIOR: f64 = 1.0;
 ///
 /// `σ²(λ) = (gᵀR⁻¹g + 1)/(n + 1)` maximises the likelihood with a weak inverse-gamma prior, so only the lengthscales
 /// are searched, in the logarithm, by bounded quasi-Newton steps from several starts. A `warm` start joins those of the
-/// options. Starts are independent and run in parallel; the result does not depend on the number of threads.
+/// options. Starts are independent and run in parallel; the result does not depend on the number of threads. From more than 500 values, lengthscales are
+/// searched with 500 of them, and `σ²` is then that of all.
 ///
 /// # Errors
 /// As [`Gp::new`]; [`Error::Invalid`] for bad options.
@@ -170,11 +172,14 @@ pub fn fit(nodes: &Points, targets: &[f64], options: &FitOptions, warm: Option<&
     let d = nodes.dim();
     let size = if options.ard { d } else { 1 };
     let spread = |log: &[f64]| -> Vec<f64> { (0..d).map(|a| log[a % size].exp()).collect() };
-    let n = targets.len() as f64;
+    let fewer =
+        enough(targets.len()).map(|some| (nodes.select(&some), some.iter().map(|&i| targets[i]).collect::<Vec<f64>>()));
+    let (told, values) = fewer.as_ref().map_or((nodes, targets), |(nodes, targets)| (nodes, targets));
+    let n = values.len() as f64;
     let heeded = Heeded::here();
     let evaluate = |log: &[f64]| -> Result<(f64, Vec<f64>)> {
         heeded.check()?;
-        let unit = Unit::new(&spread(log), nodes, targets, options.jitter)?;
+        let unit = Unit::new(&spread(log), told, values, options.jitter)?;
         let sigma2 = unit.best_sigma2();
         let mut value = -0.5
             * (n * (TAU * sigma2).ln()

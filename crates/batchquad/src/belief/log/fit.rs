@@ -4,10 +4,10 @@ use rayon::prelude::*;
 
 use super::process::{Data, Hyper, Process, log_marginal};
 use crate::{
+    belief::nodes::enough,
     error::{Error, Result},
     interrupt::Heeded,
     numeric::optim::{Ascent, Bounds, maximise},
-    points::Points,
 };
 
 /// The noise below which nothing that matters to an evidence can be told.
@@ -15,10 +15,6 @@ const LEAST_NOISE: f64 = 1e-4;
 
 /// The least noise relative to the range of the values: keeps the matrix well conditioned when they are exactly quadratic.
 const RELATIVE_NOISE: f64 = 3e-7;
-
-/// From more values than this hyperparameters are searched with so many of them, at equal distances in their order: they say what all say, for
-/// a small share of the price, which grows with the cube.
-const ENOUGH: usize = 500;
 
 /// Standard deviations of the log-normal priors: `σ`, `b`, `η`, `λ`.
 const LOG_SD: [f64; 4] = [2.5, 2.5, 2.5, 0.7];
@@ -29,8 +25,10 @@ const NOISE_MEDIAN: f64 = 1e-3;
 /// The process at the best hyperparameters found.
 pub(crate) struct Fitted {
     pub(crate) process: Process,
-    /// The log marginal likelihood plus the log prior of the hyperparameters.
+    /// The log marginal likelihood of the values that the search was made with, plus the log prior of the hyperparameters.
     pub(crate) objective: f64,
+    /// The share of all values that these are.
+    pub(crate) share: f64,
 }
 
 struct Scale {
@@ -87,28 +85,13 @@ fn to_log(hyper: &Hyper) -> Vec<f64> {
     log
 }
 
-/// So many of the values that hyperparameters can be searched with, where there are more.
-fn fewer(data: &Data) -> Result<Option<Data>> {
-    let n = data.targets.len();
-    if n <= ENOUGH {
-        return Ok(None);
-    }
-    let rows: Vec<usize> = (0..ENOUGH).map(|k| k * n / ENOUGH).collect();
-    let nodes: Vec<&[f64]> = rows.iter().map(|&i| data.nodes.row(i)).collect();
-    Ok(Some(Data {
-        nodes: Points::from_rows(&nodes)?,
-        targets: rows.iter().map(|&i| data.targets[i]).collect(),
-        variances: rows.iter().map(|&i| data.variances[i]).collect(),
-        common: rows.iter().map(|&i| data.common[i]).collect(),
-    }))
-}
-
-/// The process with hyperparameters of the highest marginal likelihood; `warm` alone makes a refit cheap.
+/// The process with hyperparameters of the highest marginal likelihood, where there are many values that of [`enough`] of them; `warm` alone makes a
+/// refit cheap.
 pub(crate) fn fit(data: &Data, warm: Option<&Hyper>, thorough: bool, noise_cap: f64) -> Result<Fitted> {
     let d = data.nodes.dim();
     let scale = Scale::new(data);
     let heeded = Heeded::here();
-    let fewer = fewer(data)?;
+    let fewer = enough(data.targets.len()).map(|some| data.select(&some));
     let told = fewer.as_ref().unwrap_or(data);
     let evaluate = |log: &[f64]| -> Result<(f64, Vec<f64>)> {
         heeded.check()?;
@@ -163,5 +146,6 @@ pub(crate) fn fit(data: &Data, warm: Option<&Hyper>, thorough: bool, noise_cap: 
             reason: "no start had a finite value".into(),
         });
     };
-    Ok(Fitted { process: Process::new(scale.hyper(&best.x), data.clone())?, objective: best.value })
+    let share = told.targets.len() as f64 / data.targets.len() as f64;
+    Ok(Fitted { process: Process::new(scale.hyper(&best.x), data.clone())?, objective: best.value, share })
 }

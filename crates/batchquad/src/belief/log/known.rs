@@ -103,9 +103,8 @@ impl Known {
     /// # Errors
     /// [`Error::NoFiniteValue`] when all of them are −∞.
     pub(crate) fn subset(&self, members: &[usize]) -> Result<Self> {
-        let flat: Vec<f64> = members.iter().flat_map(|&i| self.nodes.row(i).iter().copied()).collect();
         Self::from_parts(
-            Points::new(self.dim(), flat)?,
+            self.nodes.select(members),
             members.iter().map(|&i| self.f[i]).collect(),
             members.iter().map(|&i| self.sds[i]).collect(),
             members.iter().map(|&i| self.given[i]).collect(),

@@ -4,6 +4,7 @@
 //! from values of −10⁶, is exact for normal posteriors, and carries noise. Its integral has no closed form; importance sampling of the
 //! surrogate stands for it, with an error that is known and small.
 
+mod approach;
 mod cells;
 mod climb;
 mod controls;
@@ -22,9 +23,10 @@ mod view;
 
 pub use self::recipe::Recipe;
 pub(crate) use self::{
+    approach::Search,
     integral::{Integral, resample, root_weights},
     known::{Known, log_prior},
-    peak::{Peak, Search},
+    peak::Peak,
     process::{Placed, Process},
     recipe::{Predictor, recall, search},
     scout::{Scout, UNKNOWN, prior_points},

@@ -120,6 +120,16 @@ pub(crate) struct Data {
 const LEAST: f64 = 1e-7;
 
 impl Data {
+    /// Some of the values, by their numbers.
+    pub(crate) fn select(&self, which: &[usize]) -> Self {
+        Self {
+            nodes: self.nodes.select(which),
+            targets: which.iter().map(|&i| self.targets[i]).collect(),
+            variances: which.iter().map(|&i| self.variances[i]).collect(),
+            common: which.iter().map(|&i| self.common[i]).collect(),
+        }
+    }
+
     /// The variance of the noise of value `j`.
     fn noise(&self, hyper: &Hyper, j: usize) -> f64 {
         let common = if self.common[j] { hyper.noise } else { LEAST * hyper.constant };

@@ -58,8 +58,7 @@ impl Support {
     pub(crate) fn spread(&self, integral: &Integral, seed: u64) -> Result<f64> {
         // The posterior as if there were no edge, where there is any.
         let chosen = resample(&integral.weights, POINTS, 0.5);
-        let rows: Vec<&[f64]> = chosen.iter().map(|&i| integral.points.row(i)).collect();
-        let points = Points::from_rows(&rows)?;
+        let points = integral.points.select(&chosen);
         let weights: Vec<f64> = self.log_probability(&points).iter().map(|l| (-l).min(5.0).exp()).collect();
         let mean = self.0.mean(&points);
         let placed = self.0.place(&points);

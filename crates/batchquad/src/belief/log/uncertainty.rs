@@ -4,7 +4,7 @@ use super::{
     integral::{Integral, resample, root_weights},
     process::Process,
 };
-use crate::{error::Result, numeric::linalg::transpose_mul, points::Points};
+use crate::{error::Result, numeric::linalg::transpose_mul};
 
 /// Where the variance of the process is larger than this, its mean of the integrand is no estimate yet.
 const VARIANCE_CAP: f64 = 4.0;
@@ -27,8 +27,7 @@ pub(crate) fn uncertainty(process: &Process, integral: &Integral, count: usize) 
     let mut chosen = resample(&integral.weights, count / 2, 0.5);
     chosen.extend(resample(&root, count / 2, 0.5));
     let count = chosen.len();
-    let rows: Vec<&[f64]> = chosen.iter().map(|&i| integral.points.row(i)).collect();
-    let points = Points::from_rows(&rows)?;
+    let points = integral.points.select(&chosen);
     // Each point stands for the posterior's share of the mixture that it was drawn from.
     let share = |i: usize| integral.weights[i] / (0.5 * integral.weights[i] + 0.5 * root[i] / total);
     let mut share: Vec<f64> = chosen.iter().map(|&i| share(i)).collect();

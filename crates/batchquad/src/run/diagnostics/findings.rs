@@ -308,8 +308,7 @@ fn readings(current: &Current, surrogate: &Surrogate) -> Option<Finding> {
 /// How much of the prior variance of the process is left where the posterior is.
 fn guesswork(belief: &Surrogate, draws: &Draws) -> Result<Finding> {
     let chosen = draws.resample(FEW)?;
-    let rows: Vec<&[f64]> = chosen.iter().map(|&i| draws.own().row(i)).collect();
-    let value = belief.variance_left(&Points::from_rows(&rows)?)?;
+    let value = belief.variance_left(&draws.own().select(&chosen))?;
     let sentence = format!("where the posterior is, {:.1} % of the model's prior variance is left", 100.0 * value);
     Ok(finding("guesswork", value, above(value, 0.2, 0.99), sentence))
 }

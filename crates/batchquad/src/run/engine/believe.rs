@@ -38,9 +38,6 @@ const MOST_ROUGH: usize = 512;
 /// … or where an acquisition is climbed, which is looked at thousands of times for a batch.
 pub(super) const MOST_CLIMBED: usize = 400;
 
-/// With so many of the values hyperparameters are searched where there are more.
-const ENOUGH: usize = 500;
-
 /// How often the reference measure may move for the same values.
 const MOVES: usize = 2;
 
@@ -369,9 +366,10 @@ impl Data<'_> {
             let (nodes, logs) = self.seen_from(&frame)?;
             let growth = frame.log_growth();
             let start = warm.as_ref().map(|(kernel, from)| rescaled(kernel, from - growth)).transpose()?;
-            let (surrogate, at_bound) = fit(model, frame, (&nodes, &logs), &options, start.as_ref())?;
+            let surrogate = Surrogate::fit(model, frame, &nodes, &logs, &options, start.as_ref())?;
             let next = if follows && moves < MOVES { self.next_place(&surrogate) } else { None };
             let Some(next) = next else {
+                let at_bound = surrogate.at_bound();
                 let searched = if thorough { self.nodes.len() } else { searched };
                 return Ok(Fitted { surrogate, place, searched, at_bound });
             };
@@ -397,33 +395,6 @@ impl Data<'_> {
         let far = surrogate.frame().divergence(&place).is_ok_and(|nats| nats > SETTLED);
         (far && Frame::at(&place).is_ok()).then_some(place)
     }
-}
-
-/// A belief with hyperparameters searched for, and whether these are at a bound. With many values some of them say what all say, for a small share of
-/// the price, which grows with the cube.
-fn fit(
-    model: Model,
-    frame: Frame,
-    (nodes, logs): (&Points, &[f64]),
-    options: &FitOptions,
-    start: Option<&SquaredExponential>,
-) -> Result<(Surrogate, bool)> {
-    let n = nodes.len();
-    if n <= ENOUGH {
-        let surrogate = Surrogate::fit(model, frame, nodes, logs, options, start)?;
-        let at_bound = surrogate.at_bound();
-        return Ok((surrogate, at_bound));
-    }
-    // The highest is among them: it is what values are relative to.
-    let top = (0..n).reduce(|a, b| if logs[b] > logs[a] { b } else { a });
-    let mut some: Vec<usize> = (0..ENOUGH).map(|k| k * n / ENOUGH).chain(top).collect();
-    some.sort_unstable();
-    some.dedup();
-    let rows: Vec<&[f64]> = some.iter().map(|&i| nodes.row(i)).collect();
-    let values: Vec<f64> = some.iter().map(|&i| logs[i]).collect();
-    let found = Surrogate::fit(model, frame.clone(), &Points::from_rows(&rows)?, &values, options, start)?;
-    let (kernel, at_bound) = (found.kernel().clone(), found.at_bound());
-    Ok((Surrogate::with_kernel(model, frame, nodes, logs, kernel, options.jitter)?, at_bound))
 }
 
 /// A kernel with lengthscales multiplied by `exp(log_factor)`.

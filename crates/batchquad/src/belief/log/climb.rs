@@ -15,6 +15,11 @@ use crate::{
 /// most slopes do, hence the share.
 const EXPLAINED: f64 = 0.7;
 
+/// Values that are explained by less than this share may be on a slope of what a climb goes up to. So many of those below it, per parameter and one, tell
+/// it where the slope goes: the nearest.
+const SLOPE: f64 = 0.9;
+const NEAREST: usize = 2;
+
 /// A climb is given up when so many points, per parameter and one, have not found a better value.
 const PATIENCE: f64 = 2.0;
 
@@ -100,12 +105,19 @@ pub(crate) fn next(
     trail: &mut Trail,
 ) -> Result<Option<Step>> {
     let mut open = Vec::new();
+    let mut slopes = Vec::new();
     for (peak, own) in peaks.iter().zip(own) {
         let left = peak.known.left_out(peak.active());
         let flat: Vec<f64> = left.iter().flat_map(|&i| peak.view.enter(peak.known.nodes.row(i))).collect();
         let expected = peak.process.mean(&Points::new(known.dim(), flat)?);
-        let higher = left.iter().zip(expected).filter(|(i, m)| peak.known.depth[**i] < EXPLAINED * -m);
-        open.extend(higher.map(|(&i, _)| own[i]));
+        for (&i, m) in left.iter().zip(expected) {
+            let above = |share: f64| peak.known.depth[i] < share * -m;
+            if above(EXPLAINED) {
+                open.push(own[i]);
+            } else if above(SLOPE) {
+                slopes.push(own[i]);
+            }
+        }
     }
     open.sort_by(|&a, &b| known.depth[a].total_cmp(&known.depth[b]).then(a.cmp(&b)));
     loop {
@@ -119,6 +131,8 @@ pub(crate) fn next(
             _ => (0.0, 0.0),
         };
         if spent < PATIENCE * (known.dim() + 1) as f64 {
+            open.extend(nearest(known, slopes, root));
+            open.sort_by(|&a, &b| known.depth[a].total_cmp(&known.depth[b]).then(a.cmp(&b)));
             return Ok(Some(Step { members: open, spent, risen }));
         }
         let at = known.nodes.row(root);
@@ -126,4 +140,14 @@ pub(crate) fn next(
             peaks.iter().map(|p| square_distance(&p.recipe.posterior.centre, at)).fold(f64::INFINITY, f64::min);
         trail.given_up.push((root, REACH * nearest.sqrt()));
     }
+}
+
+/// Those of some values that are lower than the `root` and nearest to it.
+fn nearest(known: &Known, mut some: Vec<usize>, root: usize) -> Vec<usize> {
+    let at = known.nodes.row(root);
+    let distance = |i: usize| square_distance(known.nodes.row(i), at);
+    some.retain(|&i| known.depth[i] > known.depth[root]);
+    some.sort_by(|&a, &b| distance(a).total_cmp(&distance(b)).then(a.cmp(&b)));
+    some.truncate(NEAREST * (known.dim() + 1));
+    some
 }

@@ -125,7 +125,7 @@ impl Known {
     }
 
     /// Values that matter by their height, but not to a posterior in a region: they are far higher than it explains, and there is a gap around them. None
-    /// if the best is one of them.
+    /// if they are so much higher than all others that these are nothing beside them.
     pub(crate) fn strangers(&self, region: &Region) -> Result<Vec<usize>> {
         let view = View::made(region.clone())?;
         let rows: Vec<(usize, Vec<f64>)> =
@@ -143,8 +143,8 @@ impl Known {
             }
             own.extend(more);
         }
-        let strangers: Vec<usize> = others.into_iter().map(|o| o.0).collect();
-        Ok(if strangers.contains(&self.best_at) { Vec::new() } else { strangers })
+        let highest = own.iter().map(|o| self.depth[o.0]).fold(f64::INFINITY, f64::min);
+        Ok(if highest > high(self.dim()) { Vec::new() } else { others.into_iter().map(|o| o.0).collect() })
     }
 
     /// The finite values that a process on the values that matter leaves out, `active` ones aside.
@@ -430,7 +430,8 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_a_stranger_to_a_posterior_without_the_best_value() {
-        assert!(known(&[([2.0, 0.0], -3.0)]).strangers(&posterior()).unwrap().is_empty());
+    fn a_higher_peak_is_a_stranger_until_the_posterior_is_nothing_beside_it() {
+        assert_eq!(known(&[([2.0, 0.0], -3.0)]).strangers(&posterior()).unwrap(), [24]);
+        assert!(known(&[([2.0, 0.0], -30.0)]).strangers(&posterior()).unwrap().is_empty());
     }
 }

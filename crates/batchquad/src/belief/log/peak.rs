@@ -184,19 +184,20 @@ pub(crate) enum Begin<'a> {
 
 /// Looks for the coordinates, the hyperparameters and the state of the search, beginning with those of `last`.
 ///
-/// A peak that was found and is not any more, since values of another one have joined its own, is looked for once more without these.
+/// A peak that was found is looked for without the values of another one first, so that these do not undo it.
 pub(crate) fn search(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -> Result<Peak> {
-    let peak = attempt(known, begin, cell, seed)?;
-    let Begin::Last(last) = begin else { return Ok(peak) };
-    if peak.recipe.found || !last.found {
-        return Ok(peak);
+    if let Begin::Last(last) = begin
+        && last.found
+    {
+        let strangers = known.strangers(&last.posterior)?;
+        if !strangers.is_empty() {
+            let alone = attempt(&known.without(&strangers), begin, cell, seed)?;
+            if alone.recipe.found {
+                return Ok(alone);
+            }
+        }
     }
-    let strangers = known.strangers(&last.posterior)?;
-    if strangers.is_empty() {
-        return Ok(peak);
-    }
-    let alone = attempt(&known.without(&strangers), begin, cell, seed)?;
-    Ok(if alone.recipe.found { alone } else { peak })
+    attempt(known, begin, cell, seed)
 }
 
 fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -> Result<Peak> {
@@ -277,13 +278,23 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
         support: support.as_ref().map(|s| s.hyper().clone()),
         search: looking.as_ref().map(|l| l.0.clone()),
     };
-    let uncertain = uncertainty(&process, &integral, COVARIANCES)?;
-    recipe.found = uncertain.model_variance < 1.0
-        && integral.effective > 0.05
-        && known.near_count() >= d + 2
+    let credible = |integral: &Integral| -> Result<bool> {
+        let uncertain = uncertainty(&process, integral, COVARIANCES)?;
+        Ok(uncertain.model_variance < 1.0
+            && integral.effective > 0.05
+            && log_evidence(known, &view, integral, &uncertain) < known.largest_likelihood + 1.0)
+    };
+    recipe.found = known.near_count() >= d + 2
         && integral.top < credible_top(d)
-        && log_evidence(known, &view, &integral, &uncertain) < known.largest_likelihood + 1.0
-        && rise < if was_found { 3.0 + 0.5 * d as f64 } else { 2.0 + 0.25 * d as f64 };
+        && rise < if was_found { 3.0 + 0.5 * d as f64 } else { 2.0 + 0.25 * d as f64 }
+        && credible(&integral)?;
+    // A few draws may miss what many see.
+    let mut all = None;
+    if recipe.found {
+        let many = integrate(&target(known, &view, &process, support.as_ref(), cell), &adapted, DRAWS, seed)?;
+        recipe.found = credible(&many)?;
+        all = Some(many);
+    }
     let steady = rise < 1.0 + 0.1 * d as f64;
     recipe.blurred = !recipe.found && steady && known.near_count() >= 2 * (d + 1);
     // With fewer values than a quadratic has coefficients nothing contradicts it.
@@ -296,8 +307,7 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
     } else {
         looking.map(|l| l.1)
     };
-    let aim = target(known, &view, &process, support.as_ref(), cell);
-    let integral = if recipe.found { integrate(&aim, &adapted, DRAWS, seed)? } else { integral };
+    let integral = all.filter(|_| recipe.found).unwrap_or(integral);
     finish(known, recipe, (view, process, support, integral), looking, (cell, false, seed))
 }
 

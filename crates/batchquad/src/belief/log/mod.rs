@@ -85,10 +85,19 @@ pub struct LogBelief {
 /// A peak with more than this share of `Z` must have arrived before the run has.
 const MATTERS: f64 = 0.05;
 
+/// Chosen by measurement: where the likelihood at a place of the prior is larger than all that were seen with this probability, something is still to be
+/// found.
+pub(crate) const HIDDEN: f64 = 0.1;
+
 impl LogBelief {
-    /// Whether the run has arrived: the surrogate's posterior is where the values are, and it has stopped moving.
+    /// Whether the run has arrived: the surrogate's posterior is where the values are, it has stopped moving, and nothing higher is expected elsewhere.
     #[must_use]
     pub fn arrived(&self) -> bool {
+        self.settled() && self.chance() <= HIDDEN
+    }
+
+    /// Whether the surrogate's posterior is where the values are, and has stopped moving.
+    pub(crate) fn settled(&self) -> bool {
         self.shares().zip(&self.peaks).all(|(share, peak)| share < MATTERS || peak.recipe.arrived)
     }
 
@@ -124,6 +133,12 @@ impl LogBelief {
     #[must_use]
     pub fn unseen(&self) -> f64 {
         self.scout.unseen
+    }
+
+    /// The probability that the likelihood at a draw from the prior is larger than all that were seen, by a process on all values.
+    #[must_use]
+    pub fn chance(&self) -> f64 {
+        self.scout.chance
     }
 
     /// The share of the prior in the largest ball, in probabilities, in which there is no value: a peak that fills more would have been seen.

@@ -45,6 +45,8 @@ pub(crate) struct Scout {
     pub(crate) suspects: Vec<(f64, Vec<f64>)>,
     /// What may be unseen, relative to `Z`.
     pub(crate) unseen: f64,
+    /// The probability that the likelihood at a draw from the prior is larger than all that were seen.
+    pub(crate) chance: f64,
     /// The share of the prior in the largest ball without a node.
     pub(crate) empty: f64,
 }
@@ -116,9 +118,9 @@ impl Scout {
         let process = Process::new(hyper, data)?;
         let suspects = suspects(&process, seen)?;
         let share = view_share(&seen.peaks[0].recipe.posterior);
-        let unseen = share * everywhere(&process, seen, seed)?;
+        let (mass, chance) = everywhere(&process, seen, seed)?;
         let empty = emptiest(known, seed)?;
-        Ok(Self { view, process, suspects, unseen, empty })
+        Ok(Self { view, process, suspects, unseen: share * mass, chance, empty })
     }
 }
 
@@ -181,21 +183,23 @@ fn view_share(posterior: &Region) -> f64 {
 }
 
 /// What the scout expects, relative to `Z`, where it knows next to nothing: `E[min(ℓ, largest ℓ seen)]` over the draws from the prior at
-/// which the variance of `log ℓ` is above one.
-fn everywhere(process: &Process, seen: &Seen<'_>, seed: u64) -> Result<f64> {
+/// which the variance of `log ℓ` is above one; and the probability `P[ℓ > largest ℓ seen]` over the same draws.
+fn everywhere(process: &Process, seen: &Seen<'_>, seed: u64) -> Result<(f64, f64)> {
     let known = seen.known;
     let draws = prior_points(known.dim(), DRAWS, seed, known.len() as u64)?;
     let there = process.predict(&Points::from_rows(&draws)?);
     let supported = seen.log_support(&draws)?;
-    let mut sum = 0.0;
+    let (mut sum, mut chance) = (0.0, 0.0);
     for (i, u) in draws.iter().enumerate() {
         if there.variance[i] > UNKNOWN {
             let log_likelihood = known.best + there.mean[i] - log_prior(u);
             let expected = log_expected_minimum(log_likelihood, there.variance[i], known.largest_likelihood);
             sum += (expected + supported[i] - seen.log_z).exp();
+            let above = (log_likelihood - known.largest_likelihood) / there.variance[i].sqrt();
+            chance += cdf(above) * supported[i].exp();
         }
     }
-    Ok(sum / DRAWS as f64)
+    Ok((sum / DRAWS as f64, chance / DRAWS as f64))
 }
 
 /// `log E[min(eᵗ, eᶜ)]` for `t ~ N(m, v)`: `e^{m + v/2} Φ((c − m − v)/√v) + eᶜ Φ((m − c)/√v)`.

@@ -3,7 +3,13 @@
 
 use super::{Finding, Forecast, Level};
 use crate::{
-    belief::{any::Belief, log::LogBelief, residuals::Residual, surrogate::Surrogate, warp::Model},
+    belief::{
+        any::Belief,
+        log::{HIDDEN, LogBelief},
+        residuals::Residual,
+        surrogate::Surrogate,
+        warp::Model,
+    },
     error::Result,
     infer::posterior::Draws,
     points::Points,
@@ -51,7 +57,7 @@ pub(super) fn all(engine: &Engine, current: &Current, forecasts: &[Forecast]) ->
     }
     match &*current.surrogate {
         Belief::Warped(_) => found.push(lengthscales(current)),
-        Belief::Log(belief) => found.extend([noise(belief), unseen(belief), explored(belief)]),
+        Belief::Log(belief) => found.extend([noise(belief), unseen(belief), explored(belief), higher(belief)]),
     }
     found.extend(given_noise(engine, &current.surrogate));
     found.push(repairs(current));
@@ -87,7 +93,7 @@ fn error_bar(current: &Current) -> Finding {
 /// Whether the surrogate's posterior is where the values are, and has stopped moving.
 fn arrived(belief: &LogBelief) -> Finding {
     let near = belief.known.near_count();
-    let (level, sentence) = if belief.arrived() {
+    let (level, sentence) = if belief.settled() {
         (
             Level::Fine,
             format!("the posterior has been found: {near} values lie where most of it is, and it has stopped moving"),
@@ -178,6 +184,21 @@ fn explored(belief: &LogBelief) -> Finding {
         }
     };
     finding("explored", value, level, sentence)
+}
+
+/// Whether something higher than all values is to be expected where nobody has looked.
+fn higher(belief: &LogBelief) -> Finding {
+    let value = belief.chance();
+    let level = above(value, 0.2 * HIDDEN, HIDDEN);
+    let advice = match level {
+        Level::Fine => "",
+        _ => ": another peak may be there; more evaluations, a tighter prior or a start point may help",
+    };
+    let sentence = format!(
+        "at a random place of the prior the likelihood is expected to be higher than all that were seen with a probability of {:.1} %{advice}",
+        100.0 * value
+    );
+    finding("higher", value, level, sentence)
 }
 
 /// Whether independent runs agree, and all values together with them.

@@ -7,6 +7,7 @@ pub mod ablation;
 pub mod arms;
 pub mod branin;
 pub mod calibration;
+pub mod cluster;
 pub mod comparators;
 pub mod convergence;
 pub mod coverage;

@@ -8,8 +8,14 @@ use anyhow::{Context, Result};
 use batchquad::{Settings, choose::BatchRule};
 use clap::{Args, Parser, Subcommand};
 use experiments::{
-    ablation, branin, calibration, comparators, convergence, in_model, model_evidence, penalisation, plan::Plan,
-    problems::Choice, publish, runs::Workshop, stopping, stopping_log, synthetic, verdicts, world, zoo,
+    ablation, branin, calibration,
+    cluster::{self, Law},
+    comparators, convergence, in_model, model_evidence, penalisation,
+    plan::Plan,
+    problems::Choice,
+    publish,
+    runs::Workshop,
+    stopping, stopping_log, synthetic, verdicts, world, zoo,
 };
 use serde_json::Value;
 
@@ -82,6 +88,23 @@ enum Experiment {
         /// The batch sizes; ratios are to the smallest.
         #[arg(long, value_delimiter = ',', default_values_t = [1, 4, 8, 16])]
         batches: Vec<usize>,
+    },
+    /// Evaluations and wall time to an error of 0.02 with the default belief on a simulated cluster, by the number of workers.
+    Cluster {
+        #[command(flatten)]
+        common: Common,
+        /// The problems: mixture, gp-evidence, banana, gaussian-6; all by default.
+        #[arg(long, value_delimiter = ',')]
+        only: Vec<String>,
+        /// The batch rules, as the settings name them.
+        #[arg(long, value_delimiter = ',', default_value = "kriging-believer")]
+        rules: Vec<String>,
+        /// How long evaluations take.
+        #[arg(long, value_delimiter = ',', value_enum, default_values_t = [Law::Constant, Law::LogNormal, Law::OneToTen])]
+        laws: Vec<Law>,
+        /// Numbers of workers; ratios are to the first.
+        #[arg(long, value_delimiter = ',', default_values_t = cluster::WORKERS)]
+        workers: Vec<usize>,
     },
     /// Copies the figures of finished experiments to a directory and their tables into a page.
     Publish {
@@ -209,6 +232,14 @@ fn main() -> ExitCode {
     }
 }
 
+/// Batch rules as the settings name them.
+fn batch_rules(names: &[String]) -> Result<Vec<BatchRule>> {
+    let named = |r: &String| -> Result<BatchRule> {
+        serde_json::from_value(Value::String(r.clone())).with_context(|| format!("--rules {r:?}"))
+    };
+    names.iter().map(named).collect()
+}
+
 fn perform(experiment: Experiment) -> Result<()> {
     match experiment {
         Experiment::Penalisation(common) => make(&common, penalisation::run),
@@ -233,12 +264,23 @@ fn perform(experiment: Experiment) -> Result<()> {
             Ok(())
         }
         Experiment::All(common) => all(&common),
+        Experiment::Cluster { common, only, rules, laws, workers } => {
+            let problems = cluster::PROBLEMS.to_vec();
+            if let Some(unknown) = only.iter().find(|name| problems.iter().all(|p| p.0.name() != **name)) {
+                anyhow::bail!("--only {unknown:?}: expected mixture, gp-evidence, banana or gaussian-6");
+            }
+            if workers.contains(&0) {
+                anyhow::bail!("--workers 0: expected at least 1");
+            }
+            let chosen = |p: &(Choice, usize)| only.is_empty() || only.iter().any(|name| name == p.0.name());
+            let problems = problems.into_iter().filter(chosen).collect();
+            let comparison = cluster::Comparison { problems, rules: batch_rules(&rules)?, laws, workers };
+            print!("{}", cluster::run(&comparison, &common.plan()?, &common.workshop())?);
+            Ok(())
+        }
         Experiment::Efficiency { common, problems, rules, batches } => {
             let plan = common.plan()?;
-            let named = |r: &String| -> Result<BatchRule> {
-                serde_json::from_value(Value::String(r.clone())).with_context(|| format!("--rules {r:?}"))
-            };
-            let rules = rules.iter().map(named).collect::<Result<Vec<_>>>()?;
+            let rules = batch_rules(&rules)?;
             let grid = |&problem: &Choice| convergence::grid(problem, "", &rules, &batches, &plan);
             let arms: Vec<_> = problems.iter().flat_map(grid).collect();
             print!("{}", convergence::run("efficiency", &arms, 40, &plan, &common.workshop())?);

@@ -2,9 +2,12 @@
 
 use serde::Serialize;
 
-use crate::run::{
-    engine::{Engine, Round},
-    settings::Settings,
+use crate::{
+    belief::log::NOT_ARRIVED,
+    run::{
+        engine::{Engine, Round},
+        settings::Settings,
+    },
 };
 
 /// Rounds that a forecast rests on at the least, and at the most: the newest, since the error bar may shrink ever faster or slower.
@@ -32,7 +35,11 @@ pub(crate) struct Trend {
 
 impl Trend {
     fn of(rounds: &[Round]) -> Result<Self, Outlook> {
-        let arrived = |round: &Round| round.belief.log.as_ref().is_none_or(|recipe| recipe.main.arrived);
+        let arrived = |round: &Round| {
+            // The bar of a run that has not arrived says so, whatever the reason is.
+            let stated = round.belief.log_z_sd.is_some_and(|sd| sd < NOT_ARRIVED);
+            round.belief.log.as_ref().is_none_or(|recipe| recipe.main.arrived && stated)
+        };
         if !rounds.last().is_some_and(arrived) {
             return Err(Outlook::NotArrived);
         }
@@ -224,5 +231,22 @@ mod tests {
         assert_eq!(Outlook::new(&rounds(&flat), &aimed(0.05)), Some(Outlook::OutOfSight));
         assert_eq!(Outlook::new(&reciprocal(64), &aimed(1e-4)), Some(Outlook::OutOfSight));
         assert!(gain(&reciprocal(32), 8).is_none());
+    }
+
+    /// A bar of twenty nats is that of a run that has not arrived, even where the largest peak has.
+    #[test]
+    fn bars_of_runs_that_have_not_arrived_are_no_trend() {
+        use crate::{
+            Config, integrate,
+            prior::{Distribution, Prior},
+        };
+        let prior = Prior::independent([("x", Distribution::normal(0.0, 1.0).unwrap())]).unwrap();
+        let settings = Settings { max_evaluations: 64, ..Settings::default() };
+        let config = Config { settings, ..Config::default() };
+        let run = integrate(|t: &[f64]| -20.0 * (t[0] - 0.4).powi(2), prior, config).unwrap();
+        let mut rounds = run.engine.rounds();
+        assert!(Trend::of(&rounds).is_ok());
+        rounds.iter_mut().for_each(|round| round.belief.log_z_sd = Some(NOT_ARRIVED));
+        assert_eq!(Trend::of(&rounds), Err(Outlook::NotArrived));
     }
 }

@@ -42,7 +42,7 @@ use crate::{
 
 /// The standard deviation of `log Z` that is stated at the least before a run has arrived: where the posterior is has not been seen, so
 /// nothing smaller would be honest. It is more where the best values still differ by more.
-const NOT_ARRIVED: f64 = 20.0;
+pub(crate) const NOT_ARRIVED: f64 = 20.0;
 
 /// Chosen by measurement: the variance of the process, times its surprise, counts `a + b/n` times with `n` values. Hyperparameters are not known
 /// either, and the less the fewer values there are to find them from.

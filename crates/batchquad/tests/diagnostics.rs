@@ -151,21 +151,28 @@ fn evidence_of_waves() -> f64 {
     largest + (logs.iter().map(|l| (l - largest).exp()).sum::<f64>() * 12.0 / f64::from(cells)).ln()
 }
 
-/// Every period fits a little, and one fits far better than all others.
+/// Every period fits a little, and one fits far better than all others: a run that has found another one is not fine.
 #[test]
 fn a_peak_among_many_is_not_fine() {
     let truth = evidence_of_waves();
-    let mut flagged = 0;
-    for seed in 1..=5 {
+    for seed in [2, 5] {
         let settings = Settings { max_evaluations: 96, ..Settings::default() };
         let run = integrate(wave, prior(3), Config { settings, seed, ..Config::default() }).unwrap();
-        let diagnosis = diagnose(&run.engine).unwrap();
         let off = (run.estimate.log_z - truth).abs() > 3.0 * run.estimate.log_z_sd;
-        assert!(!off || diagnosis.verdict != Level::Fine, "{seed}: {:?} {truth}", run.estimate);
-        flagged += usize::from(finding(&diagnosis, "higher").level != Level::Fine);
+        assert!(!off || diagnose(&run.engine).unwrap().verdict != Level::Fine, "{seed}: {:?} {truth}", run.estimate);
     }
-    // One that has found another period, and one of those that are right.
-    assert!((1..=3).contains(&flagged), "{flagged}");
+}
+
+/// Where thirty values say little about each other, another is the highest with a probability of about one in thirty.
+#[test]
+fn something_higher_is_expected_where_values_say_little() {
+    let higher = |f: fn(&[f64]) -> f64| {
+        let engine = designed(3, 30, SurrogateChoice::Log, f);
+        finding(&diagnose(&engine).unwrap(), "higher").clone()
+    };
+    let rough = higher(|t| 5.0 * ((4.0 * t[0]).sin() + (5.0 * t[1]).sin() + (6.0 * t[2]).sin()));
+    assert!(rough.value > 0.005 && rough.value < 0.2, "{rough:?}");
+    assert!(higher(bell).value < 1e-3);
 }
 
 #[test]

@@ -23,7 +23,8 @@ pub fn plus_minus(value: f64, sd: f64) -> String {
     format!("{} ± {}", rounded(value, sd), rounded(sd, sd))
 }
 
-/// A probability with its standard deviation to four places; one that would read as zero or one is bounded instead.
+/// A probability with its standard deviation to four places, more where that would read as zero; a probability that would read as zero or one is bounded
+/// instead.
 #[must_use]
 pub fn probability(p: f64, sd: f64) -> String {
     let (low, high) = (p - sd, p + sd);
@@ -31,6 +32,8 @@ pub fn probability(p: f64, sd: f64) -> String {
         "< 0.0001".into()
     } else if low > 1.0 - 5e-5 {
         "> 0.9999".into()
+    } else if sd > 0.0 && sd < 5e-5 {
+        plus_minus(p, sd)
     } else {
         format!("{p:.4} ± {sd:.4}")
     }
@@ -66,5 +69,6 @@ mod tests {
         assert_eq!(probability(1e-9, 1e-9), "< 0.0001");
         assert_eq!(probability(1.0 - 1e-9, 1e-9), "> 0.9999");
         assert_eq!(probability(0.97, 0.000_6), "0.9700 ± 0.0006");
+        assert_eq!(probability(0.309_123_4, 0.000_031), "0.309123 ± 0.000031");
     }
 }

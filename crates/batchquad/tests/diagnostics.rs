@@ -2,8 +2,6 @@
 #![cfg(feature = "run")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::f64::consts::TAU;
-
 use batchquad::{
     Config, Engine, Points, Prior, Settings,
     belief::{Gaussian, Model, Nodes, Surrogate},
@@ -118,51 +116,6 @@ fn a_needle_that_one_node_has_hit_is_not_trusted() {
     assert!(finding(&diagnosis, "effective-nodes").value < 4.0);
 }
 
-/// Thirty observations of a wave: the sine and the cosine of some period, and what was seen.
-fn seen(period: f64) -> impl Iterator<Item = [f64; 3]> {
-    (0..30).map(move |i| {
-        let t = 0.97 * f64::from(i) + 0.2 * (7.3 * f64::from(i)).sin();
-        let ((sin, cos), (s, c)) = ((TAU * t / period).sin_cos(), (TAU * t / 3.21).sin_cos());
-        [sin, cos, 1.5 * s - c]
-    })
-}
-
-fn wave(theta: &[f64]) -> f64 {
-    -seen(6.0 * theta[2].exp()).map(|[s, c, y]| (y - theta[0] * s - theta[1] * c).powi(2)).sum::<f64>()
-}
-
-/// `log Z` of [`wave`], of which the amplitudes have a closed form and the period a grid.
-fn evidence_of_waves() -> f64 {
-    let cells = 40_000;
-    let logs: Vec<f64> = (0..cells)
-        .map(|i| {
-            let u = 12.0 * (f64::from(i) + 0.5) / f64::from(cells) - 6.0;
-            let (mut a, mut b, mut d, mut f, mut g, mut square) = (1.0, 0.0, 1.0, 0.0, 0.0, 0.0);
-            for [s, c, y] in seen(6.0 * u.exp()) {
-                (a, b, d) = (a + 2.0 * s * s, b + 2.0 * s * c, d + 2.0 * c * c);
-                (f, g, square) = (f + 2.0 * s * y, g + 2.0 * c * y, square + y * y);
-            }
-            let det = a * d - b * b;
-            let explained = 0.5 * (d * f * f - 2.0 * b * f * g + a * g * g) / det;
-            explained - square - 0.5 * (det * TAU).ln() - 0.5 * u * u
-        })
-        .collect();
-    let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    largest + (logs.iter().map(|l| (l - largest).exp()).sum::<f64>() * 12.0 / f64::from(cells)).ln()
-}
-
-/// Every period fits a little, and one fits far better than all others: a run that has found another one is not fine.
-#[test]
-fn a_peak_among_many_is_not_fine() {
-    let truth = evidence_of_waves();
-    for seed in [2, 5] {
-        let settings = Settings { max_evaluations: 96, ..Settings::default() };
-        let run = integrate(wave, prior(3), Config { settings, seed, ..Config::default() }).unwrap();
-        let off = (run.estimate.log_z - truth).abs() > 3.0 * run.estimate.log_z_sd;
-        assert!(!off || diagnose(&run.engine).unwrap().verdict != Level::Fine, "{seed}: {:?} {truth}", run.estimate);
-    }
-}
-
 /// Where thirty values say little about each other, another is the highest with a probability of about one in thirty.
 #[test]
 fn something_higher_is_expected_where_values_say_little() {
@@ -171,7 +124,8 @@ fn something_higher_is_expected_where_values_say_little() {
         finding(&diagnose(&engine).unwrap(), "higher").clone()
     };
     let rough = higher(|t| 5.0 * ((4.0 * t[0]).sin() + (5.0 * t[1]).sin() + (6.0 * t[2]).sin()));
-    assert!(rough.value > 0.005 && rough.value < 0.2, "{rough:?}");
+    assert!(rough.value > 0.02 && rough.value < 0.1 && rough.level == Level::Look, "{rough:?}");
+    assert!(rough.sentence.contains("another peak may be there"), "{rough:?}");
     assert!(higher(bell).value < 1e-3);
 }
 

@@ -21,6 +21,7 @@ use crate::{
     runs::{Task, Workshop},
     stats::{Spread, quantile},
     table::{Table, number},
+    trace::for_good,
 };
 
 /// The problems, with the evaluations that each is given.
@@ -141,12 +142,6 @@ pub fn simulate(spec: &Spec) -> Result<Vec<Reading>> {
     }
 }
 
-/// The first reading from which on the error stays below the tolerance.
-fn for_good(readings: &[Reading]) -> Option<&Reading> {
-    let outside = |r: &Reading| r.error.is_none_or(|e| e.abs() > TOLERANCE);
-    readings.get(readings.iter().rposition(outside).map_or(0, |last| last + 1))
-}
-
 /// All runs of a kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
@@ -235,7 +230,8 @@ pub fn run(comparison: &Comparison, plan: &Plan, workshop: &Workshop) -> Result<
 /// A row for each kind; each `sizes` of them are compared with the first.
 fn rows(kinds: &[Spec], all: &[Vec<Reading>], runs: usize, sizes: usize) -> Vec<Row> {
     let reached = |k: usize, of: fn(&Reading) -> f64| -> Vec<f64> {
-        all[k * runs..(k + 1) * runs].iter().map(|r| for_good(r).map_or(f64::INFINITY, of)).collect()
+        let outside = |r: &Reading| r.error.is_none_or(|e| e.abs() > TOLERANCE);
+        all[k * runs..(k + 1) * runs].iter().map(|r| for_good(r, outside).map_or(f64::INFINITY, of)).collect()
     };
     let finite = |v: f64| Some(v).filter(|v| v.is_finite());
     let row = |(k, spec): (usize, &Spec)| {

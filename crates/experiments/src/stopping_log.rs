@@ -16,7 +16,7 @@ use crate::{
     runs::{Task, Workshop},
     stats::quantile,
     table::{Table, number, percent, scientific},
-    trace::Spec,
+    trace::{Spec, for_good},
 };
 
 /// Runs of each problem.
@@ -102,8 +102,7 @@ impl Ended {
     #[must_use]
     pub fn of(readings: &[Reading]) -> Self {
         let at = readings.iter().find(|r| r.stops);
-        let outside = readings.iter().rposition(|r| r.distance() > TARGET);
-        let good = readings.get(outside.map_or(0, |last| last + 1));
+        let good = for_good(readings, |r| r.distance() > TARGET);
         let evaluations = |r: Option<&Reading>| r.map_or(f64::INFINITY, |r| r.evaluations as f64);
         Self { stop: evaluations(at), error: at.map(Reading::distance), good: evaluations(good) }
     }

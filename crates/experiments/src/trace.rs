@@ -126,6 +126,11 @@ fn read(engine: &Engine, log_z: f64) -> Result<Option<Reading>> {
     }))
 }
 
+/// The first reading that is not `outside`, nor is any after it; none if the last one is.
+pub fn for_good<T>(readings: &[T], outside: impl Fn(&T) -> bool) -> Option<&T> {
+    readings.get(readings.iter().rposition(outside).map_or(0, |last| last + 1))
+}
+
 /// The first reading whose error is below `tolerance` and after which it stays there to the end; none if that never happens.
 #[must_use]
 pub fn reached_for_good(
@@ -133,8 +138,7 @@ pub fn reached_for_good(
     tolerance: f64,
     judged: impl Fn(&Reading) -> Option<Judged>,
 ) -> Option<&Reading> {
-    let outside = |r: &Reading| judged(r).is_none_or(|j| j.distance() > tolerance);
-    readings.get(readings.iter().rposition(outside).map_or(0, |last| last + 1))
+    for_good(readings, |r| judged(r).is_none_or(|j| j.distance() > tolerance))
 }
 
 /// The evaluations that this took; infinite if it never happened.

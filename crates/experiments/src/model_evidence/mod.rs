@@ -24,6 +24,7 @@ use crate::{
     runs::{Task, Workshop},
     stats::{Spread, quantile},
     table::{Table, number},
+    trace::for_good,
 };
 
 /// The runs of the paper.
@@ -148,9 +149,7 @@ impl Row {
 }
 
 fn needed(curve: &[Point], tolerance: f64) -> Needed {
-    let outside = |p: &Point| p.log_error.mean.is_none_or(|m| m > tolerance);
-    let first = curve.iter().rposition(outside).map_or(0, |last| last + 1);
-    let at = curve.get(first);
+    let at = for_good(curve, |p| p.log_error.mean.is_none_or(|m| m > tolerance));
     Needed {
         tolerance,
         batches: at.map(|p| p.batches),

@@ -131,7 +131,7 @@ pub(crate) fn next(
             _ => (0.0, 0.0),
         };
         if spent < PATIENCE * (known.dim() + 1) as f64 {
-            open.extend(nearest(known, slopes, root));
+            open.extend(around(known, slopes, root));
             open.sort_by(|&a, &b| known.depth[a].total_cmp(&known.depth[b]).then(a.cmp(&b)));
             return Ok(Some(Step { members: open, spent, risen }));
         }
@@ -143,7 +143,7 @@ pub(crate) fn next(
 }
 
 /// Those of some values that are lower than the `root` and nearest to it.
-fn nearest(known: &Known, mut some: Vec<usize>, root: usize) -> Vec<usize> {
+fn around(known: &Known, mut some: Vec<usize>, root: usize) -> Vec<usize> {
     let at = known.nodes.row(root);
     let distance = |i: usize| square_distance(known.nodes.row(i), at);
     some.retain(|&i| known.depth[i] > known.depth[root]);

@@ -303,3 +303,29 @@ impl LogBelief {
         self.peaks.iter().map(|p| p.process.factor.condition()).fold(0.0, f64::max)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values of `log ℓ = −8(u − 0.3)²` at some places.
+    fn known(n: u32) -> Known {
+        let nodes: Vec<Vec<f64>> = (0..n).map(|i| vec![0.3 + 1.5 * (1.7 * f64::from(i)).sin()]).collect();
+        let logs: Vec<f64> = nodes.iter().map(|u| -8.0 * (u[0] - 0.3).powi(2)).collect();
+        let count = logs.len();
+        Known::new(Points::from_rows(&nodes).unwrap(), &logs, vec![0.0; count], vec![false; count]).unwrap()
+    }
+
+    #[test]
+    fn a_run_that_expects_something_higher_has_not_arrived() {
+        // Found, then found where it was, then it stays there.
+        let mut belief = search(&known(12), None, 1).unwrap();
+        for n in [16, 20] {
+            belief = search(&known(n), Some(&belief.recipe), 1).unwrap();
+        }
+        assert!(belief.arrived() && belief.chance() < 1e-3 && belief.estimate().log_z_sd < 0.01);
+        belief.scout.chance = 1.01 * HIDDEN;
+        assert!(belief.settled() && !belief.arrived());
+        assert!(belief.estimate().log_z_sd >= NOT_ARRIVED);
+    }
+}

@@ -259,7 +259,7 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
         }
         round += 1;
     }
-    let Some((view, Settled { process, active, support }, adapted, integral)) = made else {
+    let Some((view, Settled { process, active, support }, adapted, mut integral)) = made else {
         // The region that the search began with has no coordinates.
         return Err(Error::Numerical { what: "coordinates of the posterior".into(), reason: "there are none".into() });
     };
@@ -289,11 +289,12 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
         && rise < if was_found { 3.0 + 0.5 * d as f64 } else { 2.0 + 0.25 * d as f64 }
         && credible(&integral)?;
     // A few draws may miss what many see.
-    let mut all = None;
     if recipe.found {
         let many = integrate(&target(known, &view, &process, support.as_ref(), cell), &adapted, DRAWS, seed)?;
         recipe.found = credible(&many)?;
-        all = Some(many);
+        if recipe.found {
+            integral = many;
+        }
     }
     let steady = rise < 1.0 + 0.1 * d as f64;
     recipe.blurred = !recipe.found && steady && known.near_count() >= 2 * (d + 1);
@@ -307,7 +308,6 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
     } else {
         looking.map(|l| l.1)
     };
-    let integral = all.filter(|_| recipe.found).unwrap_or(integral);
     finish(known, recipe, (view, process, support, integral), looking, (cell, false, seed))
 }
 

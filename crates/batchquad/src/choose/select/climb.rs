@@ -144,12 +144,14 @@ impl<'a> Climb<'a> {
     }
 
     /// A chosen point changes an acquisition only near itself: the other summits are almost right already, and new ones
-    /// appear around it or where nobody has looked.
+    /// appear around it or where nobody has looked. In many dimensions hardly two climbs end at the same summit: the best go on, as many as there were
+    /// starts at first.
     fn next_starts(&mut self, belief: &Surrogate, summits: &[Summit], point: &[f64]) {
         let mut starts: Vec<Vec<f64>> = Vec::new();
+        let most = self.search.starts_per_dim * point.len();
         for s in summits {
             let distinct = |y: &[f64]| scaled_square(&s.x, y, &self.lengthscales) > SAME_SUMMIT * SAME_SUMMIT;
-            if distinct(point) && starts.iter().all(|y| distinct(y)) {
+            if starts.len() < most && distinct(point) && starts.iter().all(|y| distinct(y)) {
                 starts.push(s.x.clone());
             }
         }

@@ -57,6 +57,9 @@ pub fn program(words: impl IntoIterator<Item = OsString>) -> u8 {
         if exit == Exit::Damaged {
             output::note("look at it with `batchquad doctor STORE`, save it with `--repair NEW`");
         }
+        if let Some(advice) = store::meant(&error) {
+            output::note(&advice);
+        }
         exit
     });
     exit as u8

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Result;
 use batchquad::{
-    Engine,
+    Engine, Error,
     evaluate::Bridge,
     journal::{Holder, Ledger, Replay, Topic},
     run::{Session, Status, Stop, aborted, report::Trust},
@@ -13,13 +13,27 @@ use batchquad::{
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::{output::note, problem::Problem};
+use crate::{
+    output::note,
+    problem::{Problem, default_store},
+};
 
 /// Opens a store by itself: its header says what the problem is.
 pub fn open(dir: &Path) -> Result<Session> {
     let (session, replay) = Session::open(dir)?;
     tell_torn(&replay);
     Ok(session)
+}
+
+/// What to do when a problem file was given where its store was meant.
+pub fn meant(error: &anyhow::Error) -> Option<String> {
+    let Some(Error::NotAStore { path, .. }) = error.downcast_ref() else { return None };
+    if !path.is_file() || path.extension().is_none_or(|e| e != "toml") {
+        return None;
+    }
+    let store = default_store(path);
+    let there = if store.is_dir() { "" } else { ", once `batchquad new` or `batchquad run` has made it" };
+    Some(format!("the store of that problem is {}{there}", store.display()))
 }
 
 /// A new store for a problem.

@@ -136,7 +136,12 @@ fn mistakes_on_the_command_line_name_what_was_typed() {
     let place = Place::bump("max_evaluations = 8");
     let refused = place.run(&["run", "problem.toml", "--workers", "0"], 2).stderr;
     assert!(refused.contains("--workers is 0, expected 1 to 4096"), "{refused}");
+    let refused = place.run(&["ask", "problem.toml"], 2).stderr;
+    let stores = "the store of that problem is problem.batchquad";
+    assert!(refused.contains(&format!("{stores}, once `batchquad new`")), "{refused}");
     place.run(&["run", "problem.toml", "-q"], 0);
+    let refused = place.run(&["status", "problem.toml"], 2).stderr;
+    assert!(refused.ends_with(&format!("{stores}\n")), "{refused}");
     let refused = place.run(&["draws", "problem.batchquad", "-n", "2", "--weighted"], 2).stderr;
     assert!(refused.contains("-n is 2, expected a number from 64") && refused.contains("--weighted"), "{refused}");
     let noisy =

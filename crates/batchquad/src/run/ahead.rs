@@ -28,6 +28,12 @@ const LONG: f64 = 0.1;
 /// Choosing takes longer the more values there are: so much is allowed for.
 const MARGIN: f64 = 1.25;
 
+/// A search may take this many times as long as the last one.
+const LONGER: f64 = 2.0;
+
+/// How many of the last batches tell how long choosing may take.
+const BATCHES: usize = 3;
+
 /// Hyperparameters are searched again when the values have grown by this factor.
 const GROWN: f64 = 1.05;
 
@@ -53,7 +59,7 @@ pub struct Ahead {
     searching: Option<Lane<(Engine, f64)>>,
     /// The newest hyperparameters, and of which independent run.
     newest: Option<(usize, Believed)>,
-    /// How long the last search took, and from how many values it was.
+    /// How long a search may take, and from how many values the last was.
     searched: (f64, usize),
 }
 
@@ -173,7 +179,7 @@ impl Ahead {
         self.choosing = None;
         let Choice { ready, snapshot, searched } = found?;
         if let Some((seconds, values, believed)) = searched {
-            self.searched = (seconds, values);
+            self.searched = (may_take(seconds, self.searched.0), values);
             self.newest = Some((snapshot.newest_repeat(), believed));
         }
         engine.adopt(snapshot);
@@ -226,10 +232,16 @@ impl Ahead {
         let repeat = snapshot.newest_repeat();
         if let Some(current) = snapshot.repeat(repeat).known() {
             self.newest = Some((repeat, current.believed.clone()));
-            self.searched.0 = seconds;
+            self.searched.0 = may_take(seconds, self.searched.0);
         }
         engine.adopt(snapshot);
     }
+}
+
+/// How long the next search may take, after one of so many seconds before which it was thought that it may take so many. One that finds what it knew
+/// is done at once, and the next may find something else.
+fn may_take(seconds: f64, before: f64) -> f64 {
+    seconds.max(before / LONGER)
 }
 
 /// The next points of a run, at most `n`, or why there are none.
@@ -249,7 +261,7 @@ fn ready(engine: &Engine, n: usize, seconds: f64) -> Result<Ready> {
 struct Pace {
     /// The seconds of an evaluation.
     evaluation: f64,
-    /// The seconds of choosing points, the last time.
+    /// The seconds that choosing points may take: the most of the last few times.
     choice: f64,
 }
 
@@ -259,7 +271,8 @@ impl Pace {
         let answers = run.ledger().entries().rev().filter_map(|entry| entry.answer.as_ref());
         let recent: Vec<f64> = answers.take(RECENT).map(|told| told.seconds).collect();
         let mean = recent.iter().sum::<f64>() / recent.len().max(1) as f64;
-        let choice = run.ledger().batches().last().map_or(0.0, |asked| asked.seconds);
+        let batches = run.ledger().batches().iter().rev().take(BATCHES);
+        let choice = batches.map(|asked| asked.seconds).fold(0.0, f64::max);
         Self { evaluation: mean.max(LEAST_SECONDS), choice }
     }
 }

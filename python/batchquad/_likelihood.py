@@ -50,7 +50,8 @@ def call(function: LogLikelihood, theta: np.ndarray, names: Sequence[str] | None
     try:
         returned = function(_argument(theta, names))
     except Exception as error:
-        return Answer(kind="exception", message=describe(error), seconds=time.perf_counter() - begin, worker=worker())
+        message = describe(error) + _advice(error, names)
+        return Answer(kind="exception", message=message, seconds=time.perf_counter() - begin, worker=worker())
     return _answer(returned, time.perf_counter() - begin)
 
 
@@ -69,7 +70,8 @@ def call_many(function: LogLikelihood, thetas: np.ndarray, names: Sequence[str] 
         if len(thetas) > 1:
             return [answer for theta in thetas for answer in call_many(function, theta[np.newaxis], names)]
         kind = "parse" if isinstance(error, NotANumber) else "exception"
-        return [Answer(kind=kind, message=describe(error), seconds=time.perf_counter() - begin, worker=worker())]
+        message = describe(error) + _advice(error, names)
+        return [Answer(kind=kind, message=message, seconds=time.perf_counter() - begin, worker=worker())]
     seconds = (time.perf_counter() - begin) / len(thetas)
     if not beside:
         return [_answer((value, None), seconds) for value in values]
@@ -82,6 +84,17 @@ def _argument(theta: np.ndarray, names: Sequence[str] | None) -> Any:
         return theta.copy()
     columns = theta.T.copy() if theta.ndim == 2 else theta.tolist()
     return dict(zip(names, columns, strict=True))
+
+
+def _advice(error: Exception, names: Sequence[str] | None) -> str:
+    """What to do where a function expects its parameters in another way than it gets them."""
+    if names is None and isinstance(error, IndexError) and "only integers, slices" in _shown(str, error):
+        return "; the point is an array, with pass_dict=True a dict"
+    # Raised by the call, not within it.
+    called = error.__traceback__ is not None and error.__traceback__.tb_next is None
+    if called and isinstance(error, TypeError) and "positional argument" in _shown(str, error):
+        return "; all parameters are in one argument, an array or, with pass_dict=True, a dict"
+    return ""
 
 
 def _answer(returned: Any, seconds: float) -> Answer:

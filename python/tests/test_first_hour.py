@@ -354,3 +354,18 @@ def test_init_asks_on_a_terminal(tmp_path):
     assert b"did you mean `uniform`?" in said and b"begins with a letter" in said and b"did you mean `python`?" in said
     checked = program("check", "model/problem.toml", cwd=tmp_path)
     assert "k ~ uniform(low 0.0, high 10.0)" in checked.stdout and "log-likelihood 0.0" in checked.stdout, checked
+
+
+def test_a_function_that_expects_names_is_told_about_pass_dict():
+    prior = {"k": batchquad.Normal(0, 1), "c": batchquad.Normal(0, 1)}
+    wrong = {
+        lambda theta: -(theta["k"] ** 2): "the point is an array, with pass_dict=True a dict",
+        lambda k, c: -(k**2): "all parameters are in one argument, an array or, with pass_dict=True, a dict",
+    }
+    for function, advice in wrong.items():
+        for vectorized in (False, True):
+            result = batchquad.integrate(function, prior, max_evaluations=16, vectorized=vectorized, progress=False)
+            assert advice in result.reason
+    # An error of the function's own is its own affair.
+    result = batchquad.integrate(lambda theta: (lambda k, c: 0.0)(theta), prior, max_evaluations=16, progress=False)
+    assert "pass_dict=True" not in result.reason and "positional argument" in result.reason

@@ -42,11 +42,10 @@ impl Signals {
         /// Time for children to end when it does not.
         const NOTICE: Duration = Duration::from_millis(200);
 
-        let mut heeded = vec![SIGINT, SIGTERM];
+        // A shell's background jobs begin with INT and QUIT ignored; whoever sends one means it.
+        let mut heeded = vec![SIGINT, SIGQUIT, SIGTERM];
         // Whoever started us with these ignored (nohup) meant it.
-        heeded.extend(
-            [SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGXCPU, SIGALRM].into_iter().filter(|signal| !is_ignored(*signal)),
-        );
+        heeded.extend([SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU, SIGALRM].into_iter().filter(|signal| !is_ignored(*signal)));
         let heard = Self::default();
         let mut signals = signal_hook::iterator::Signals::new(heeded)?;
         let (listener, mut farewell) = (heard.clone(), Some(farewell));

@@ -11,19 +11,27 @@ pub(crate) struct Tick {
 
 /// Round numbers in `[low, high]`, at most about `wanted` of them, strictly increasing.
 pub(crate) fn linear(low: f64, high: f64, wanted: usize) -> Vec<Tick> {
-    spaced(low, high, step(high - low, wanted, &[1.0, 2.0, 2.5, 5.0, 10.0]))
+    round(low, high, wanted, &[1.0, 2.0, 2.5, 5.0, 10.0], 0.0)
 }
 
 /// The same in whole numbers; none where the range holds none.
 pub(crate) fn whole(low: f64, high: f64, wanted: usize) -> Vec<Tick> {
-    spaced(low, high, step(high - low, wanted, &[1.0, 2.0, 5.0, 10.0]).max(1.0))
+    round(low, high, wanted, &[1.0, 2.0, 5.0, 10.0], 1.0)
 }
 
-/// The smallest round step that makes at most about `wanted` of a span.
-fn step(span: f64, wanted: usize, rounds: &[f64]) -> f64 {
-    let rough = span / wanted.max(1) as f64;
+/// Multiples of the smallest round step, and no smaller one than `least`, that makes at most about `wanted` of a range; of the next smaller one where
+/// only a single multiple lies in the range, which would not tell how long it is.
+fn round(low: f64, high: f64, wanted: usize, rounds: &[f64], least: f64) -> Vec<Tick> {
+    let rough = (high - low) / wanted.max(1) as f64;
     let power = 10f64.powf(rough.log10().floor());
-    rounds.iter().map(|m| m * power).find(|s| *s >= rough * (1.0 - 1e-9)).unwrap_or(10.0 * power)
+    let large = rounds.iter().map(|m| m * power).find(|s| *s >= rough * (1.0 - 1e-9)).unwrap_or(10.0 * power);
+    let ticks = spaced(low, high, large.max(least));
+    if ticks.len() >= 2 || wanted < 2 {
+        return ticks;
+    }
+    let smaller = rounds.iter().flat_map(|m| [0.1 * m * power, m * power]).filter(|s| *s < large * (1.0 - 1e-9));
+    let more = spaced(low, high, smaller.fold(0.0, f64::max).max(least));
+    if (ticks.len() + 1..=wanted + 1).contains(&more.len()) { more } else { ticks }
 }
 
 /// More ticks than any axis has.
@@ -97,6 +105,9 @@ mod tests {
         let at = |low, high, n| linear(low, high, n).iter().map(|t| t.at).collect::<Vec<_>>();
         assert_eq!(at(-4.0, 4.0, 5), [-4.0, -2.0, 0.0, 2.0, 4.0]);
         assert_eq!(at(0.0, 1.0, 4), [0.0, 0.25, 0.5, 0.75, 1.0]);
+        // Not one tick alone at 1.5.
+        assert_eq!(at(1.15, 1.85, 2), [1.25, 1.5, 1.75]);
+        assert_eq!(whole(6.0, 66.0, 2).iter().map(|t| t.at).collect::<Vec<_>>(), [20.0, 40.0, 60.0]);
         for (low, high) in [(1e-300, 3e-300), (-1e6, -1e6 + 0.03), (1e149, 2e149), (0.1, 0.100_000_1), (-7.0, 1e9)] {
             for n in 1..12 {
                 let ticks = linear(low, high, n);

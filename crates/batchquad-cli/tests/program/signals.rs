@@ -42,15 +42,27 @@ fn every_signal_that_ends_programs_ends_a_run_in_good_order() {
     }
 }
 
+/// A run in a shell that has set a trap for some signals, which gets one of them after the third evaluation, and its exit code.
+fn trapped(trap: &str, signal: Signal) -> Option<i32> {
+    let place = Place::new(BUMP, "env = { SLEEP = \"0.05\" }", SETTINGS);
+    let run = format!("trap '' {trap}; exec {} run problem.toml -q", env!("CARGO_BIN_EXE_batchquad"));
+    let mut shell = std::process::Command::new("sh");
+    let mut child = shell.args(["-c", &run]).current_dir(place.dir.path()).spawn().unwrap();
+    place.wait_for(STORE, 3);
+    send(&child, signal);
+    child.wait().unwrap().code()
+}
+
 #[test]
 fn a_signal_that_was_ignored_from_the_start_stays_ignored() {
-    let place = Place::new(BUMP, "env = { SLEEP = \"0.05\" }", SETTINGS);
-    let run = format!("trap '' HUP; exec {} run problem.toml -q", env!("CARGO_BIN_EXE_batchquad"));
-    let mut nohup = std::process::Command::new("sh");
-    let mut child = nohup.args(["-c", &run]).current_dir(place.dir.path()).spawn().unwrap();
-    place.wait_for(STORE, 3);
-    send(&child, Signal::HUP);
-    assert!(child.wait().unwrap().success());
+    assert_eq!(trapped("HUP", Signal::HUP), Some(0));
+}
+
+#[test]
+fn a_background_job_of_a_script_can_be_ended_all_the_same() {
+    for signal in [Signal::INT, Signal::QUIT] {
+        assert_eq!(trapped("INT QUIT", signal), Some(130));
+    }
 }
 
 #[test]

@@ -89,7 +89,7 @@ def _argument(theta: np.ndarray, names: Sequence[str] | None) -> Any:
 def _advice(error: Exception, names: Sequence[str] | None) -> str:
     """What to do where a function expects its parameters in another way than it gets them."""
     if names is None and isinstance(error, IndexError) and "only integers, slices" in _shown(str, error):
-        return "; the point is an array, with pass_dict=True a dict"
+        return "; if that is the point: it is an array, with pass_dict=True a dict"
     # Raised by the call, not within it.
     called = error.__traceback__ is not None and error.__traceback__.tb_next is None
     if called and isinstance(error, TypeError) and "positional argument" in _shown(str, error):

@@ -359,7 +359,7 @@ def test_init_asks_on_a_terminal(tmp_path):
 def test_a_function_that_expects_names_is_told_about_pass_dict():
     prior = {"k": batchquad.Normal(0, 1), "c": batchquad.Normal(0, 1)}
     wrong = {
-        lambda theta: -(theta["k"] ** 2): "the point is an array, with pass_dict=True a dict",
+        lambda theta: -(theta["k"] ** 2): "if that is the point: it is an array, with pass_dict=True a dict",
         lambda k, c: -(k**2): "all parameters are in one argument, an array or, with pass_dict=True, a dict",
     }
     for function, advice in wrong.items():

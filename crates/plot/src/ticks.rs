@@ -19,19 +19,19 @@ pub(crate) fn whole(low: f64, high: f64, wanted: usize) -> Vec<Tick> {
     round(low, high, wanted, &[1.0, 2.0, 5.0, 10.0], 1.0)
 }
 
-/// Multiples of the smallest round step, and no smaller one than `least`, that makes at most about `wanted` of a range; of the next smaller one where
-/// only a single multiple lies in the range, which would not tell how long it is.
+/// Multiples of the smallest round step that makes at most about `wanted` of a range, or of a smaller one where less than two of them lie in the range:
+/// one alone does not tell how long it is. No step is smaller than `least`.
 fn round(low: f64, high: f64, wanted: usize, rounds: &[f64], least: f64) -> Vec<Tick> {
     let rough = (high - low) / wanted.max(1) as f64;
     let power = 10f64.powf(rough.log10().floor());
     let large = rounds.iter().map(|m| m * power).find(|s| *s >= rough * (1.0 - 1e-9)).unwrap_or(10.0 * power);
-    let ticks = spaced(low, high, large.max(least));
-    if ticks.len() >= 2 || wanted < 2 {
-        return ticks;
-    }
-    let smaller = rounds.iter().flat_map(|m| [0.1 * m * power, m * power]).filter(|s| *s < large * (1.0 - 1e-9));
-    let more = spaced(low, high, smaller.fold(0.0, f64::max).max(least));
-    if (ticks.len() + 1..=wanted + 1).contains(&more.len()) { more } else { ticks }
+    let smaller = [power, 0.1 * power].into_iter().flat_map(|p| rounds.iter().rev().map(move |m| m * p));
+    let ticks = |step: f64| spaced(low, high, step.max(least));
+    std::iter::once(large)
+        .chain(smaller.filter(|s| *s < large))
+        .map(ticks)
+        .find(|ticks| (wanted.min(2)..=wanted + 1).contains(&ticks.len()))
+        .unwrap_or_else(|| ticks(large))
 }
 
 /// More ticks than any axis has.

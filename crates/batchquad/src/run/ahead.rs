@@ -238,8 +238,8 @@ impl Ahead {
     }
 }
 
-/// How long the next search may take, after one of so many seconds before which it was thought that it may take so many. One that finds what it knew
-/// is done at once, and the next may find something else.
+/// How long the next search may take: as long as this one, or half as long as was expected before it. One that finds only what it knew is done at once,
+/// and the next may find something new.
 fn may_take(seconds: f64, before: f64) -> f64 {
     seconds.max(before / LONGER)
 }

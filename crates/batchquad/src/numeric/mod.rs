@@ -7,6 +7,7 @@ pub(crate) mod log_sum;
 pub mod normal;
 pub(crate) mod optim;
 pub(crate) mod pairs;
+pub(crate) mod parallel;
 pub(crate) mod quantile;
 pub(crate) mod rng;
 pub(crate) mod simd;

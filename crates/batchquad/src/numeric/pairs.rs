@@ -69,6 +69,11 @@ impl PairForm<'_> {
         Arch::new().dispatch(Fill { form: self, j, first, out });
     }
 
+    /// `Σᵢ wᵢ Aᵢⱼ` for every column `j`. Cost: `d` multiplications and one exponential an entry, and no matrix.
+    pub(crate) fn weighted_sums(&self, w: &[f64]) -> Vec<f64> {
+        Arch::new().dispatch(WeightedSums { form: self, w })
+    }
+
     /// The whole matrix. Cost: `d` multiplications and one exponential an entry.
     pub(crate) fn matrix(&self) -> Matrix {
         let mut matrix = Matrix::zeros(self.differences.0.len(), self.differences.1.len());
@@ -102,6 +107,87 @@ impl PairForm<'_> {
     /// `A`; `B` is read in its lower triangle. Cost: `n²/2` exponentials and no matrix.
     pub(crate) fn slopes(&self, u: &[f64], v: &[f64], b: &Matrix, out: &mut [f64]) {
         Arch::new().dispatch(Slopes { form: self, u, v, b, out });
+    }
+}
+
+/// Adds `c₀ + c₁s + c₂s²`, `s` the product of vector `first + i` of the left and vector `j` of the right, to `out[i]`.
+pub(crate) fn add_polynomial(
+    vectors: (&Columns, &Columns),
+    j: usize,
+    first: usize,
+    coefficients: [f64; 3],
+    out: &mut [f64],
+) {
+    Arch::new().dispatch(AddPolynomial { vectors, j, first, coefficients, out });
+}
+
+struct AddPolynomial<'a> {
+    vectors: (&'a Columns, &'a Columns),
+    j: usize,
+    first: usize,
+    coefficients: [f64; 3],
+    out: &'a mut [f64],
+}
+
+impl AddPolynomial<'_> {
+    /// `N` of the values, from number `at`.
+    #[inline(always)]
+    fn values<S: Simd, const N: usize>(&self, at: usize) -> [f64; N] {
+        let (left, right) = self.vectors;
+        let mut s = [0.0; N];
+        for k in 0..left.dim() {
+            let x = right.get(self.j, k);
+            if let Some(y) = left.coordinate(k)[at..].first_chunk::<N>() {
+                for l in 0..N {
+                    s[l] = fma::<S>(x, y[l], s[l]);
+                }
+            }
+        }
+        let [c0, c1, c2] = self.coefficients;
+        for s in &mut s {
+            *s = fma::<S>(*s, fma::<S>(c2, *s, c1), c0);
+        }
+        s
+    }
+}
+
+impl WithSimd for AddPolynomial<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let whole = self.out.len() - self.out.len() % 16;
+        for at in (0..whole).step_by(16) {
+            let values: [f64; 16] = self.values::<S, 16>(self.first + at);
+            for (o, v) in self.out[at..at + 16].iter_mut().zip(values) {
+                *o += v;
+            }
+        }
+        for at in whole..self.out.len() {
+            let [value] = self.values::<S, 1>(self.first + at);
+            self.out[at] += value;
+        }
+    }
+}
+
+struct WeightedSums<'a, 'b> {
+    form: &'a PairForm<'b>,
+    w: &'a [f64],
+}
+
+impl WithSimd for WeightedSums<'_, '_> {
+    type Output = Vec<f64>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> Vec<f64> {
+        let mut column = vec![0.0; self.w.len()];
+        let mut sums = vec![0.0; self.form.differences.1.len()];
+        // A loop: a closure would not be compiled for the instruction set at hand.
+        for (j, sum) in sums.iter_mut().enumerate() {
+            fill::<S>(self.form, j, 0, &mut column);
+            *sum = inner::<S>(&column, self.w);
+        }
+        sums
     }
 }
 

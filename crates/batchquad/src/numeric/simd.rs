@@ -97,6 +97,29 @@ pub(crate) fn total<const N: usize>(mut lanes: [f64; N]) -> f64 {
     lanes[0]
 }
 
+struct Exponentials<'a>(&'a mut [f64]);
+
+impl WithSimd for Exponentials<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let (blocks, rest) = self.0.as_chunks_mut::<16>();
+        for block in blocks {
+            exp::<S, 16>(block);
+        }
+        let mut last = [0.0; 16];
+        last[..rest.len()].copy_from_slice(rest);
+        exp::<S, 16>(&mut last);
+        rest.copy_from_slice(&last[..rest.len()]);
+    }
+}
+
+/// `eˣ` of each number.
+pub(crate) fn exponentials(x: &mut [f64]) {
+    Arch::new().dispatch(Exponentials(x));
+}
+
 struct Dot<'a>(&'a [f64], &'a [f64]);
 
 impl WithSimd for Dot<'_> {

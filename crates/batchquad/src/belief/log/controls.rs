@@ -9,7 +9,7 @@ use super::{
 use crate::{
     error::Result,
     numeric::{
-        linalg::{Factor, Jitter, Matrix, transpose_mul},
+        linalg::{Factor, Jitter, Matrix, mul_transpose},
         simd::dot,
     },
     points::Points,
@@ -115,16 +115,13 @@ pub(super) fn controlled(
             }
         },
     );
-    let flat = Matrix::from_fn(n, p, |i, j| rows[i * p + j]);
-    let gram = transpose_mul(&flat, &flat);
-    let mut right = vec![0.0; p];
-    for j in 0..p {
-        right[j] = dot(flat.col(j), weights);
-    }
+    // A column for each point.
+    let flat = Matrix::from_columns(p, rows);
+    let gram = mul_transpose(&flat, &flat);
+    let right = flat.mul_vec(weights);
     let factor = Factor::new(|| gram.clone(), n as f64, Jitter { nugget: 1e-12, rungs: 6 })?;
     let beta = factor.solve_vec(&right);
-    let fitted = flat.mul_vec(&beta);
-    let residual: Vec<f64> = weights.iter().zip(&fitted).map(|(w, f)| w - f).collect();
+    let residual: Vec<f64> = weights.iter().enumerate().map(|(i, w)| w - dot(flat.col(i), &beta)).collect();
     let error = between_shifts(&residual, 0.0);
     // The mean of the fitted part is its constant.
     if beta[0] > 0.0 && error <= plain_error { Ok((beta[0], error)) } else { Ok((plain, plain_error)) }

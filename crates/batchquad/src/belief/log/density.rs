@@ -1,11 +1,15 @@
 //! Densities of mixtures of normal distributions at many points at once. `MATH.md` §15.
 
+use std::convert::Infallible;
+
 use pulp::{Arch, Simd, WithSimd};
-use rayon::prelude::*;
 
 use super::proposal::Normal;
 use crate::{
-    numeric::simd::{exp, fma},
+    numeric::{
+        parallel::pieces,
+        simd::{exp, fma},
+    },
     points::Points,
 };
 
@@ -17,14 +21,22 @@ const PIECE: usize = 16 * LANES;
 
 /// `log Σₖ pₖ N(x; μₖ, Σₖ)` at each point. Cost per point: `d²/2` for every component.
 pub(crate) fn log_densities(mixture: &[(f64, Normal)], points: &Points) -> Vec<f64> {
-    let parts = |chunk: &[f64]| Arch::new().dispatch(Piece { mixture, points: chunk, dim: points.dim(), sum: true });
-    points.as_slice().par_chunks(PIECE * points.dim()).flat_map_iter(parts).collect()
+    logs(mixture, points, true)
 }
 
 /// `log pₖ + log N(x; μₖ, Σₖ)` at each point, all components of a point together.
 pub(crate) fn log_parts(mixture: &[(f64, Normal)], points: &Points) -> Vec<f64> {
-    let parts = |chunk: &[f64]| Arch::new().dispatch(Piece { mixture, points: chunk, dim: points.dim(), sum: false });
-    points.as_slice().par_chunks(PIECE * points.dim()).flat_map_iter(parts).collect()
+    logs(mixture, points, false)
+}
+
+fn logs(mixture: &[(f64, Normal)], points: &Points, sum: bool) -> Vec<f64> {
+    let dim = points.dim();
+    let piece = |chunk: &[f64]| -> Result<Vec<f64>, Infallible> {
+        Ok(Arch::new().dispatch(Piece { mixture, points: chunk, dim, sum }))
+    };
+    let cost = points.len() * mixture.len() * (2 + dim * dim / 4);
+    let Ok(all) = pieces(points.as_slice(), PIECE * dim, cost, piece);
+    all
 }
 
 struct Piece<'a> {

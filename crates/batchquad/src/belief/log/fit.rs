@@ -1,13 +1,14 @@
 //! Hyperparameters of the process by marginal likelihood, with weak log-normal priors. `MATH.md` §15.
 
-use rayon::prelude::*;
-
 use super::process::{Data, Hyper, Process, log_marginal};
 use crate::{
     belief::nodes::enough,
     error::{Error, Result},
     interrupt::Heeded,
-    numeric::optim::{Ascent, Bounds, maximise},
+    numeric::{
+        optim::{Ascent, Bounds, maximise},
+        parallel::each,
+    },
 };
 
 /// The noise below which nothing that matters to an evidence can be told.
@@ -138,7 +139,7 @@ pub(crate) fn fit(data: &Data, warm: Option<&Hyper>, thorough: bool, noise_cap: 
         reason: format!("log-likelihoods that differ by {:e} leave no room for it", scale.range),
     })?;
     let ascent = Ascent { max_evaluations: 40, gradient_tolerance: 2e-2, value_tolerance: 1e-3, max_step: 2.0 };
-    let summits = maximise(&starts, &bounds, ascent, |trials| trials.par_iter().map(|log| evaluate(log)).collect())?;
+    let summits = maximise(&starts, &bounds, ascent, |trials| each(trials, told.targets.len().pow(3), |log| evaluate(log)))?;
     let best = summits.iter().reduce(|a, b| if b.value > a.value { b } else { a });
     let Some(best) = best.filter(|b| b.value.is_finite()) else {
         return Err(Error::Numerical {

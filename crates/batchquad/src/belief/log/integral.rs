@@ -1,7 +1,5 @@
 //! The integral of the surrogate by importance sampling with control variates. `MATH.md` §15.
 
-use rayon::prelude::*;
-
 use super::{
     cells::Cell,
     controls::{SHIFTS, between_shifts, controlled},
@@ -17,6 +15,7 @@ use crate::{
     numeric::{
         linalg::{Factor, Matrix},
         optim::{Ascent, Bounds, maximise},
+        parallel::pieces,
     },
     points::{Points, square_distance},
 };
@@ -47,23 +46,18 @@ impl Target<'_> {
         check()?;
         let d = points.dim();
         let prior = (1.0, self.view.prior.clone());
-        let blocks: Vec<Vec<f64>> = points
-            .as_slice()
-            .par_chunks(BLOCK * d)
-            .map(|chunk| -> Result<Vec<f64>> {
-                let block = Points::new(d, chunk.to_vec())?;
-                let mut levels: Vec<f64> = self.process.mean(&block);
-                let prior = log_densities(std::slice::from_ref(&prior), &block);
-                for ((x, m), prior) in block.rows().zip(&mut levels).zip(prior) {
-                    *m = if self.contains(x) { m.min(self.ceiling + prior) } else { f64::NEG_INFINITY };
-                }
-                if let Some(support) = self.support {
-                    levels.iter_mut().zip(support.log_probability(&block)).for_each(|(m, p)| *m += p);
-                }
-                Ok(levels)
-            })
-            .collect::<Result<_>>()?;
-        Ok(blocks.concat())
+        pieces(points.as_slice(), BLOCK * d, points.len() * self.process.len(), |chunk| {
+            let block = Points::new(d, chunk.to_vec())?;
+            let mut levels: Vec<f64> = self.process.mean(&block);
+            let prior = log_densities(std::slice::from_ref(&prior), &block);
+            for ((x, m), prior) in block.rows().zip(&mut levels).zip(prior) {
+                *m = if self.contains(x) { m.min(self.ceiling + prior) } else { f64::NEG_INFINITY };
+            }
+            if let Some(support) = self.support {
+                levels.iter_mut().zip(support.log_probability(&block)).for_each(|(m, p)| *m += p);
+            }
+            Ok(levels)
+        })
     }
 }
 

@@ -18,11 +18,8 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// Draws that integrate the surrogate of a peak that is found.
-const DRAWS: usize = 16_384;
-
-/// Draws among which points are chosen, where log Z is not asked for.
-const ROUGH_DRAWS: usize = 4_096;
+/// Draws that integrate the surrogate of a peak that is found, and those that do where the first leave too much open.
+const DRAWS: [usize; 2] = [4_096, 16_384];
 
 /// While there are at most this many values, every fit has several starts; later only when they have grown by half.
 const CHEAP: usize = 40;
@@ -39,7 +36,7 @@ const COVARIANCES: usize = 384;
 
 /// The sampling may leave open so much of what the process does, which counts as no less than the second.
 const SAMPLING: f64 = 0.3;
-const FINE: f64 = 1e-3;
+const FINE: f64 = 2e-3;
 
 /// Values that are as surprising as the process expects, beside those that there are.
 const DOUBT: f64 = 0.02;
@@ -259,7 +256,7 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
         }
         round += 1;
     }
-    let Some((view, Settled { process, active, support }, adapted, mut integral)) = made else {
+    let Some((view, Settled { process, active, support }, adapted, integral)) = made else {
         // The region that the search began with has no coordinates.
         return Err(Error::Numerical { what: "coordinates of the posterior".into(), reason: "there are none".into() });
     };
@@ -278,22 +275,22 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
         support: support.as_ref().map(|s| s.hyper().clone()),
         search: looking.as_ref().map(|l| l.0.clone()),
     };
-    let credible = |integral: &Integral| -> Result<bool> {
-        let uncertain = uncertainty(&process, integral, COVARIANCES)?;
-        Ok(uncertain.model_variance < 1.0
-            && integral.effective > 0.05
-            && log_evidence(known, &view, integral, &uncertain) < known.largest_likelihood + 1.0)
+    let credible = |sampled: &Sampled| {
+        sampled.uncertain.model_variance < 1.0
+            && sampled.integral.effective > 0.05
+            && log_evidence(known, &view, sampled) < known.largest_likelihood + 1.0
     };
+    let mut sampled = Sampled::new(&process, integral)?;
     recipe.found = known.near_count() >= d + 2
-        && integral.top < credible_top(d)
+        && sampled.integral.top < credible_top(d)
         && rise < if was_found { 3.0 + 0.5 * d as f64 } else { 2.0 + 0.25 * d as f64 }
-        && credible(&integral)?;
+        && credible(&sampled);
     // A few draws may miss what many see.
     if recipe.found {
-        let many = integrate(&target(known, &view, &process, support.as_ref(), cell), &adapted, DRAWS, seed)?;
-        recipe.found = credible(&many)?;
+        let many = many_draws(&target(known, &view, &process, support.as_ref(), cell), &adapted, false, seed)?;
+        recipe.found = credible(&many);
         if recipe.found {
-            integral = many;
+            sampled = many;
         }
     }
     let steady = rise < 1.0 + 0.1 * d as f64;
@@ -308,10 +305,36 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
     } else {
         looking.map(|l| l.1)
     };
-    finish(known, recipe, (view, process, support, integral), looking, (cell, false, seed))
+    finish(known, recipe, (view, process, support, sampled), looking, seed)
 }
 
-fn log_evidence(known: &Known, view: &View, integral: &Integral, uncertain: &Uncertainty) -> f64 {
+/// An integral of the surrogate, and what the process does not know about it.
+struct Sampled {
+    integral: Integral,
+    uncertain: Uncertainty,
+}
+
+impl Sampled {
+    fn new(process: &Process, integral: Integral) -> Result<Self> {
+        let uncertain = uncertainty(process, &integral, COVARIANCES)?;
+        Ok(Self { integral, uncertain })
+    }
+}
+
+/// The integral of the surrogate of a peak that is found, with so many draws that the sampling leaves little open beside the process; for a `rough` one
+/// with the fewest.
+fn many_draws(aim: &Target<'_>, adapted: &Adapted, rough: bool, seed: u64) -> Result<Sampled> {
+    let sd = |sampled: &Sampled| sampled.uncertain.model_variance.sqrt().max(FINE);
+    let mut sampled = Sampled::new(aim.process, integrate(aim, adapted, DRAWS[0], seed)?)?;
+    if !rough && sampled.integral.monte_carlo > SAMPLING * sd(&sampled) {
+        sampled = Sampled::new(aim.process, integrate(aim, adapted, DRAWS[1], seed)?)?;
+        let wanted = (SAMPLING, sd(&sampled));
+        sampled.integral.sharpen(aim, wanted, seed)?;
+    }
+    Ok(sampled)
+}
+
+fn log_evidence(known: &Known, view: &View, Sampled { integral, uncertain }: &Sampled) -> f64 {
     known.best + integral.log_mass + view.log_volume + uncertain.inflation.0
 }
 
@@ -333,14 +356,14 @@ pub(crate) fn recall(
     let labels = |hyper: &Hyper| Support::new(hyper.clone(), known.distances(&view, &known.near())?);
     let support = recipe.support.as_ref().map(labels).transpose()?;
     let aim = target(known, &view, &process, support.as_ref(), cell);
-    let draws = match (recipe.found, rough) {
-        (true, false) => DRAWS,
-        (true, true) => ROUGH_DRAWS,
-        (false, _) => FEW_DRAWS,
+    let adapted = adapt(&aim, &known.starts(&view), seed)?;
+    let sampled = if recipe.found {
+        many_draws(&aim, &adapted, rough, seed)?
+    } else {
+        Sampled::new(&process, integrate(&aim, &adapted, FEW_DRAWS, seed)?)?
     };
-    let integral = integrate(&aim, &adapt(&aim, &known.starts(&view), seed)?, draws, seed)?;
     let search = recipe.search.as_ref().map(|s| make_search(known, s, cell, seed)).transpose()?;
-    finish(known, recipe.clone(), (view, process, support, integral), search, (cell, rough, seed))
+    finish(known, recipe.clone(), (view, process, support, sampled), search, seed)
 }
 
 /// The process that a recipe makes of values, without its integral: enough to predict.
@@ -373,17 +396,13 @@ fn surprise(process: &Process, influence: &[f64]) -> (f64, f64) {
 fn finish(
     known: &Known,
     recipe: PeakRecipe,
-    (view, process, support, mut integral): (View, Process, Option<Support>, Integral),
+    (view, process, support, sampled): (View, Process, Option<Support>, Sampled),
     search: Option<Search>,
-    (cell, rough, seed): (Option<Cell<'_>>, bool, u64),
+    seed: u64,
 ) -> Result<Peak> {
-    let uncertain = uncertainty(&process, &integral, COVARIANCES)?;
-    let wanted = (SAMPLING, uncertain.model_variance.sqrt().max(FINE));
-    if recipe.found && !rough {
-        integral.sharpen(&target(known, &view, &process, support.as_ref(), cell), wanted, seed)?;
-    }
+    let log_z = log_evidence(known, &view, &sampled);
+    let Sampled { integral, uncertain } = sampled;
     let (jackknife, surprise) = surprise(&process, &uncertain.influence);
-    let log_z = log_evidence(known, &view, &integral, &uncertain);
     let edge_sd = match &support {
         Some(support) => support.spread(&integral, seed)?,
         None => 0.0,

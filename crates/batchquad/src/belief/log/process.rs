@@ -6,7 +6,7 @@ use crate::{
     error::{Error, Result},
     numeric::{
         linalg::{Factor, Jitter, Matrix, transpose_mul},
-        pairs::{Columns, PairForm},
+        pairs::{Columns, PairForm, add_polynomial},
         simd::dot,
     },
     points::Points,
@@ -70,16 +70,7 @@ fn form<'a>(hyper: &Hyper, left: &'a Placed, right: &'a Placed) -> PairForm<'a> 
 /// Adds the quadratic part to rows `first..` of column `j`.
 fn add_quadratic(hyper: &Hyper, left: &Placed, right: &Placed, j: usize, first: usize, out: &mut [f64]) {
     let (b0, b) = (hyper.constant * hyper.constant, hyper.quadratic * hyper.quadratic);
-    let mut s = vec![0.0; out.len()];
-    for k in 0..left.raw.dim() {
-        let x = right.raw.get(j, k);
-        for (s, y) in s.iter_mut().zip(&left.raw.coordinate(k)[first..]) {
-            *s += x * y;
-        }
-    }
-    for (o, s) in out.iter_mut().zip(&s) {
-        *o += b0 + b * (s + 0.5 * s * s);
-    }
+    add_polynomial((&left.raw, &right.raw), j, first, [b0, b, 0.5 * b], out);
 }
 
 /// The kernel between two sets of points. Cost: `2d + 5` multiplications and an exponential per entry.
@@ -153,6 +144,50 @@ pub(crate) struct Process {
     pub(crate) factor: Factor,
     /// `α = K⁻¹(t − μ)`.
     pub(crate) weights: Vec<f64>,
+    quadratic: Quadratic,
+}
+
+/// What the mean is without its squared-exponential part: `c + x·(g + ½Ax)`.
+#[derive(Debug, Clone)]
+struct Quadratic {
+    constant: f64,
+    slope: Vec<f64>,
+    /// Row by row.
+    bend: Vec<f64>,
+}
+
+impl Quadratic {
+    /// `c = b₀² Σ αᵢ`, `g = b² Σ αᵢxᵢ`, `A = b² Σ αᵢxᵢxᵢᵀ − βI`.
+    fn new(hyper: &Hyper, nodes: &Columns, weights: &[f64], beta: f64) -> Self {
+        let d = nodes.dim();
+        let b2 = hyper.quadratic * hyper.quadratic;
+        let weighted = |a: usize| -> Vec<f64> { weights.iter().zip(nodes.coordinate(a)).map(|(w, x)| w * x).collect() };
+        let (mut slope, mut bend) = (vec![0.0; d], vec![0.0; d * d]);
+        for a in 0..d {
+            let weighted = weighted(a);
+            slope[a] = b2 * weighted.iter().sum::<f64>();
+            for b in 0..=a {
+                bend[a * d + b] = b2 * dot(&weighted, nodes.coordinate(b));
+                bend[b * d + a] = bend[a * d + b];
+            }
+            bend[a * d + a] -= beta;
+        }
+        Self { constant: hyper.constant * hyper.constant * weights.iter().sum::<f64>(), slope, bend }
+    }
+
+    fn value(&self, x: &[f64]) -> f64 {
+        let mut value = self.constant;
+        for ((x_a, slope), row) in x.iter().zip(&self.slope).zip(self.bend.chunks_exact(x.len())) {
+            let half: f64 = row.iter().zip(x).map(|(a, x)| a * x).sum();
+            value += x_a * (slope + 0.5 * half);
+        }
+        value
+    }
+
+    fn gradient(&self, x: &[f64]) -> Vec<f64> {
+        let rows = self.bend.chunks_exact(x.len());
+        rows.zip(&self.slope).map(|(row, g)| g + row.iter().zip(x).map(|(a, x)| a * x).sum::<f64>()).collect()
+    }
 }
 
 /// Mean and variance at points.
@@ -175,11 +210,10 @@ impl Process {
         let gram = || {
             let mut k = Matrix::zeros(n, n);
             for j in 0..n {
-                let column = k.col_mut(j);
-                for i in j..n {
-                    column[i] = parts.0.get(i, j) + parts.1.get(i, j);
-                }
-                column[j] += data.noise(&hyper, j);
+                let column = &mut k.col_mut(j)[j..];
+                let both = parts.0.col(j)[j..].iter().zip(&parts.1.col(j)[j..]);
+                column.iter_mut().zip(both).for_each(|(k, (s, q))| *k = s + q);
+                column[0] += data.noise(&hyper, j);
             }
             k
         };
@@ -190,7 +224,8 @@ impl Process {
         let information = dot(&h, &kh);
         let beta = if information > 0.0 { (dot(&h, &ky) / information).max(0.0) } else { 0.0 };
         let weights: Vec<f64> = ky.iter().zip(&kh).map(|(y, h)| y - beta * h).collect();
-        Ok((Self { hyper, beta, data, placed, factor, weights }, parts))
+        let quadratic = Quadratic::new(&hyper, &placed.raw, &weights, beta);
+        Ok((Self { hyper, beta, data, placed, factor, weights, quadratic }, parts))
     }
 
     pub(crate) fn mu(&self, x: &[f64]) -> f64 {
@@ -223,15 +258,16 @@ impl Process {
 
     /// The mean alone. Cost: `n` kernel values per point.
     pub(crate) fn mean(&self, points: &Points) -> Vec<f64> {
-        let k = cross(&self.hyper, &self.placed, &self.place(points));
-        points.rows().enumerate().map(|(j, x)| self.mu(x) + dot(k.col(j), &self.weights)).collect()
+        let white = self.hyper.whiten(points);
+        let form = PairForm { differences: (&self.placed.white, &white), ..form(&self.hyper, &self.placed, &self.placed) };
+        let smooth = form.weighted_sums(&self.weights);
+        points.rows().zip(smooth).map(|(x, s)| self.quadratic.value(x) + s).collect()
     }
 
     /// Mean and variance. Cost: `n²` per point.
     pub(crate) fn predict(&self, points: &Points) -> Predicted {
-        let mut k = cross(&self.hyper, &self.placed, &self.place(points));
-        let mean = points.rows().enumerate().map(|(j, x)| self.mu(x) + dot(k.col(j), &self.weights)).collect();
-        self.factor.half_solve(&mut k);
+        let mean = self.mean(points);
+        let k = self.half(&self.place(points));
         let variance = points
             .rows()
             .enumerate()
@@ -264,44 +300,36 @@ impl Process {
         Matrix::from_fn(p, p, |i, j| prior.get(i, j) - explained.get(i, j))
     }
 
-    /// The mean with its gradient and, row by row, its Hessian at one point. Cost: `nd²`.
+    /// The mean with its gradient and, row by row, its Hessian at one point. Cost: `nd` and, for the Hessian, `nd²`.
     pub(crate) fn jet(&self, x: &[f64], with_hessian: bool) -> (f64, Vec<f64>, Vec<f64>) {
         let d = x.len();
-        let (s2, b2, b0) = (
-            self.hyper.sigma * self.hyper.sigma,
-            self.hyper.quadratic * self.hyper.quadratic,
-            self.hyper.constant * self.hyper.constant,
-        );
-        let mut value = self.mu(x);
-        let mut gradient: Vec<f64> = x.iter().map(|v| -self.beta * v).collect();
-        let mut hessian = vec![0.0; if with_hessian { d * d } else { 0 }];
-        let mut slope = vec![0.0; d];
-        for (node, w) in self.data.nodes.rows().zip(&self.weights) {
-            let mut r2 = 0.0;
-            for a in 0..d {
-                let z = (x[a] - node[a]) / self.hyper.lengthscales[a];
-                r2 += z * z;
-                slope[a] = -z / self.hyper.lengthscales[a];
-            }
-            let e = w * s2 * (-0.5 * r2).exp();
-            let s = dot(x, node);
-            value += e + w * (b0 + b2 * (s + 0.5 * s * s));
-            let q = w * b2 * (1.0 + s);
-            for a in 0..d {
-                gradient[a] += e * slope[a] + q * node[a];
-            }
+        let (mut value, mut gradient) = (self.quadratic.value(x), self.quadratic.gradient(x));
+        let mut hessian = if with_hessian { self.quadratic.bend.clone() } else { Vec::new() };
+        // Whitened coordinates are smaller by √2.
+        let scale: Vec<f64> = self.hyper.lengthscales.iter().map(|l| l * std::f64::consts::SQRT_2).collect();
+        let white = Columns::from_fn(1, d, |_, k| x[k] / scale[k]);
+        let form = PairForm { differences: (&self.placed.white, &white), ..form(&self.hyper, &self.placed, &self.placed) };
+        let mut pull = vec![0.0; self.len()];
+        form.fill(0, 0, &mut pull);
+        pull.iter_mut().zip(&self.weights).for_each(|(e, w)| *e *= w);
+        let total: f64 = pull.iter().sum();
+        value += total;
+        let offsets = |a: usize| -> Vec<f64> { self.placed.white.coordinate(a).iter().map(|y| y - white.get(0, a)).collect() };
+        let mut weighted = vec![0.0; self.len()];
+        for a in 0..d {
+            let own = offsets(a);
+            weighted.iter_mut().zip(&pull).zip(&own).for_each(|((v, e), o)| *v = e * o);
+            gradient[a] += 2.0 * weighted.iter().sum::<f64>() / scale[a];
             if with_hessian {
-                for a in 0..d {
-                    for c in 0..d {
-                        hessian[a * d + c] += e * slope[a] * slope[c] + w * b2 * node[a] * node[c];
+                for c in 0..=a {
+                    let both = 4.0 * dot(&weighted, &offsets(c)) / (scale[a] * scale[c]);
+                    hessian[a * d + c] += both;
+                    if a == c {
+                        hessian[a * d + a] -= 2.0 * total / (scale[a] * scale[a]);
+                    } else {
+                        hessian[c * d + a] += both;
                     }
-                    hessian[a * d + a] -= e / self.hyper.lengthscales[a].powi(2);
                 }
-            }
-        }
-        if with_hessian {
-            for a in 0..d {
-                hessian[a * d + a] -= self.beta;
             }
         }
         (value, gradient, hessian)

@@ -5,9 +5,10 @@ use crate::{
     error::Result,
     numeric::{
         linalg::{Factor, Matrix},
-        log_sum::log_sum_exp,
+                pairs::Columns,
         quantile::normal_quantile,
         rng::{Purpose, Stream},
+        simd::{dot, exponentials},
         sobol::SobolSequence,
     },
     points::Points,
@@ -76,8 +77,17 @@ impl Normal {
 
     /// `mean + Lz`.
     pub(crate) fn at(&self, z: &[f64]) -> Vec<f64> {
-        let d = z.len();
-        (0..d).map(|a| self.mean[a] + (0..=a).map(|c| self.lower[a * d + c] * z[c]).sum::<f64>()).collect()
+        let mut x = Vec::with_capacity(z.len());
+        self.extend_at(z, &mut x);
+        x
+    }
+
+    /// `mean + Lz` at the end of other numbers.
+    fn extend_at(&self, z: &[f64], flat: &mut Vec<f64>) {
+        for (row, mean) in self.lower.chunks_exact(z.len()).zip(&self.mean) {
+            // Beyond the diagonal there are zeros.
+            flat.push(mean + row.iter().zip(z).map(|(l, z)| l * z).sum::<f64>());
+        }
     }
 
     /// Row `a` of `L`.
@@ -164,7 +174,7 @@ impl Proposal {
                         let v = if v >= 1.0 { v - 1.0 } else { v };
                         z[k] = normal_quantile(v.clamp(f64::EPSILON, 1.0 - f64::EPSILON));
                     }
-                    flat.extend(normal.at(&z));
+                    normal.extend_at(&z, &mut flat);
                 }
             }
         }
@@ -181,7 +191,7 @@ const LEAST_SHARE: f64 = 5e-3;
 /// A draw with less than this share of the largest weight changes no component.
 const NOTHING: f64 = 1e-9;
 
-/// One step of expectation–maximisation of the components on a weighted sample, `rounds` times.
+/// One step of expectation–maximisation of the components on a weighted sample, `rounds` times. Cost of each: `d²` per point and component.
 pub(crate) fn refine(
     mut components: Vec<(f64, Normal)>,
     points: &Points,
@@ -190,52 +200,30 @@ pub(crate) fn refine(
 ) -> Vec<(f64, Normal)> {
     let d = points.dim();
     let nothing = NOTHING * weights.iter().copied().fold(0.0, f64::max);
+    let something: Vec<usize> = (0..weights.len()).filter(|&i| weights[i] > nothing).collect();
+    let weights: Vec<f64> = something.iter().map(|&i| weights[i]).collect();
+    let points = points.select(&something);
+    let coordinates = Columns::scaled(&points, &vec![1.0; d]);
     for _ in 0..rounds {
-        let k = components.len();
-        let mut total = vec![0.0; k];
-        let mut squares = vec![0.0; k];
-        let mut mean = vec![vec![0.0; d]; k];
-        let mut responsibilities = vec![0.0; k * points.len()];
-        let parts = log_parts(&components, points);
-        for (i, ((x, w), logs)) in points.rows().zip(weights).zip(parts.chunks_exact(k)).enumerate() {
-            if *w <= nothing {
-                continue;
-            }
-            let sum = log_sum_exp(logs);
-            for (c, log) in logs.iter().enumerate() {
-                let r = if sum.is_finite() { w * (log - sum).exp() } else { 0.0 };
-                responsibilities[i * k + c] = r;
-                total[c] += r;
-                squares[c] += r * r;
-                mean[c].iter_mut().zip(x).for_each(|(m, x)| *m += r * x);
-            }
-        }
-        let mass: f64 = total.iter().sum();
+        let shares = responsibilities(&components, &points, &weights);
+        let mass: f64 = shares.iter().flatten().sum();
         let mut next = Vec::new();
-        for (c, (_, old)) in components.iter().enumerate() {
-            let share = total[c] / mass;
+        for (own, (_, old)) in shares.iter().zip(&components) {
+            let total: f64 = own.iter().sum();
+            let share = total / mass;
             if share.is_nan() || share < LEAST_SHARE {
                 continue;
             }
-            let effective = total[c] * total[c] / squares[c];
-            let centre: Vec<f64> = mean[c].iter().map(|m| m / total[c]).collect();
-            let mut covariance = vec![0.0; d * d];
-            for (i, x) in points.rows().enumerate() {
-                let r = responsibilities[i * k + c];
-                if r > nothing {
-                    for a in 0..d {
-                        let v = r * (x[a] - centre[a]);
-                        for b in 0..=a {
-                            covariance[a * d + b] += v * (x[b] - centre[b]);
-                        }
-                    }
-                }
-            }
+            let effective = total * total / dot(own, own);
+            let centre: Vec<f64> = (0..d).map(|a| dot(own, coordinates.coordinate(a)) / total).collect();
+            let offset = |a: usize| coordinates.coordinate(a).iter().map(|x| x - centre[a]).collect::<Vec<f64>>();
+            let offsets: Vec<Vec<f64>> = (0..d).map(offset).collect();
             // What few draws cannot say is taken from before.
-            let (trust, before) = (effective / (effective + 2.0 * d as f64), old.covariance());
+            let (trust, mut covariance) = (effective / (effective + 2.0 * d as f64), old.covariance());
             for a in 0..d {
+                let weighted: Vec<f64> = own.iter().zip(&offsets[a]).map(|(r, x)| r * x).collect();
                 for b in 0..=a {
-                    let v = trust * covariance[a * d + b] / total[c] + (1.0 - trust) * before[a * d + b];
+                    let v = trust * dot(&weighted, &offsets[b]) / total + (1.0 - trust) * covariance[a * d + b];
                     covariance[a * d + b] = v;
                     covariance[b * d + a] = v;
                 }
@@ -251,6 +239,26 @@ pub(crate) fn refine(
         components = next;
     }
     components
+}
+
+/// How much of the weight of each point is due to each component: a list for each of these.
+fn responsibilities(components: &[(f64, Normal)], points: &Points, weights: &[f64]) -> Vec<Vec<f64>> {
+    let k = components.len();
+    let mut parts = log_parts(components, points);
+    for logs in parts.chunks_exact_mut(k) {
+        let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        logs.iter_mut().for_each(|l| *l -= largest);
+    }
+    exponentials(&mut parts);
+    let mut shares = vec![vec![0.0; weights.len()]; k];
+    for (i, (densities, w)) in parts.chunks_exact(k).zip(weights).enumerate() {
+        let sum: f64 = densities.iter().sum();
+        // Where no component has a density there is no sum.
+        if sum.is_finite() {
+            shares.iter_mut().zip(densities).for_each(|(share, density)| share[i] = w * density / sum);
+        }
+    }
+    shares
 }
 
 /// A further component where the mixture has too little: at the point with the largest weight.

@@ -4,7 +4,10 @@ use super::{
     integral::{Integral, resample, root_weights},
     process::Process,
 };
-use crate::{error::Result, numeric::linalg::transpose_mul};
+use crate::{
+    error::Result,
+    numeric::{linalg::transpose_mul, simd::exponentials},
+};
 
 /// Where the variance of the process is larger than this, its mean of the integrand is no estimate yet.
 const VARIANCE_CAP: f64 = 4.0;
@@ -44,14 +47,17 @@ pub(crate) fn uncertainty(process: &Process, integral: &Integral, count: usize) 
     let scatter: f64 = share.iter().zip(&factors).map(|(s, f)| (s * (f - factor)).powi(2)).sum();
     let inflation = (factor.ln(), scatter.sqrt() / factor);
     let weights: Vec<f64> = share.iter().zip(&factors).map(|(s, f)| s * f / factor).collect();
+    // The weights sum to one, so that what is lost by taking one from each exponential and not from its logarithm is nothing beside a bar.
+    let sds: Vec<f64> = variance.iter().map(|v| v.min(VARIANCE_CAP).sqrt()).collect();
     let mut total = 0.0;
-    for i in 0..count {
-        for j in 0..=i {
-            let cap = (variance[i].min(VARIANCE_CAP) * variance[j].min(VARIANCE_CAP)).sqrt();
-            let c = (prior.get(i, j) - explained.get(i, j)).clamp(-cap, cap);
-            let pairs = if i == j { 1.0 } else { 2.0 };
-            total += pairs * weights[i] * weights[j] * c.exp_m1();
+    let mut row = vec![0.0; count];
+    for j in 0..count {
+        for ((c, (k, e)), sd) in row.iter_mut().zip(prior.col(j).iter().zip(explained.col(j))).zip(&sds) {
+            let cap = sd * sds[j];
+            *c = (k - e).clamp(-cap, cap);
         }
+        exponentials(&mut row);
+        total += weights[j] * weights.iter().zip(&row).map(|(w, e)| w * (e - 1.0)).sum::<f64>();
     }
     let model_variance = total.max(0.0).ln_1p();
     process.factor.half_solve_transposed(&mut half);

@@ -26,6 +26,16 @@ impl Matrix {
         Self { rows, cols, data }
     }
 
+    /// The matrix with so many rows whose columns follow each other in `data`.
+    ///
+    /// # Panics
+    /// When `data` is no whole number of columns.
+    #[must_use]
+    pub fn from_columns(rows: usize, data: Vec<f64>) -> Self {
+        assert!(rows > 0 && data.len().is_multiple_of(rows), "length of the data");
+        Self { rows, cols: data.len() / rows, data }
+    }
+
     /// How many rows.
     #[must_use]
     pub fn rows(&self) -> usize {
@@ -97,5 +107,16 @@ impl Matrix {
 pub fn transpose_mul(a: &Matrix, b: &Matrix) -> Matrix {
     let mut c = Matrix::zeros(a.cols, b.cols);
     matmul(c.view_mut(), Accum::Replace, a.view().transpose(), b.view(), 1.0, Par::Seq);
+    c
+}
+
+/// `A Bᵀ`. Cost: `2·m·n·k` flops, near the machine's peak.
+///
+/// # Panics
+/// When the numbers of columns differ.
+#[must_use]
+pub fn mul_transpose(a: &Matrix, b: &Matrix) -> Matrix {
+    let mut c = Matrix::zeros(a.rows, b.rows);
+    matmul(c.view_mut(), Accum::Replace, a.view(), b.view().transpose(), 1.0, Par::Seq);
     c
 }

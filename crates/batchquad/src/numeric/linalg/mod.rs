@@ -14,7 +14,7 @@ use faer::{
     },
 };
 
-pub use self::matrix::{Matrix, transpose_mul};
+pub use self::matrix::{Matrix, mul_transpose, transpose_mul};
 use crate::{
     error::{Error, Result},
     numeric::triangular::{

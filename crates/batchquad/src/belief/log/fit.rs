@@ -139,7 +139,8 @@ pub(crate) fn fit(data: &Data, warm: Option<&Hyper>, thorough: bool, noise_cap: 
         reason: format!("log-likelihoods that differ by {:e} leave no room for it", scale.range),
     })?;
     let ascent = Ascent { max_evaluations: 40, gradient_tolerance: 2e-2, value_tolerance: 1e-3, max_step: 2.0 };
-    let summits = maximise(&starts, &bounds, ascent, |trials| each(trials, told.targets.len().pow(3), |log| evaluate(log)))?;
+    let summits =
+        maximise(&starts, &bounds, ascent, |trials| each(trials, told.targets.len().pow(3), |log| evaluate(log)))?;
     let best = summits.iter().reduce(|a, b| if b.value > a.value { b } else { a });
     let Some(best) = best.filter(|b| b.value.is_finite()) else {
         return Err(Error::Numerical {

@@ -259,7 +259,8 @@ impl Process {
     /// The mean alone. Cost: `n` kernel values per point.
     pub(crate) fn mean(&self, points: &Points) -> Vec<f64> {
         let white = self.hyper.whiten(points);
-        let form = PairForm { differences: (&self.placed.white, &white), ..form(&self.hyper, &self.placed, &self.placed) };
+        let form =
+            PairForm { differences: (&self.placed.white, &white), ..form(&self.hyper, &self.placed, &self.placed) };
         let smooth = form.weighted_sums(&self.weights);
         points.rows().zip(smooth).map(|(x, s)| self.quadratic.value(x) + s).collect()
     }
@@ -308,13 +309,15 @@ impl Process {
         // Whitened coordinates are smaller by √2.
         let scale: Vec<f64> = self.hyper.lengthscales.iter().map(|l| l * std::f64::consts::SQRT_2).collect();
         let white = Columns::from_fn(1, d, |_, k| x[k] / scale[k]);
-        let form = PairForm { differences: (&self.placed.white, &white), ..form(&self.hyper, &self.placed, &self.placed) };
+        let form =
+            PairForm { differences: (&self.placed.white, &white), ..form(&self.hyper, &self.placed, &self.placed) };
         let mut pull = vec![0.0; self.len()];
         form.fill(0, 0, &mut pull);
         pull.iter_mut().zip(&self.weights).for_each(|(e, w)| *e *= w);
         let total: f64 = pull.iter().sum();
         value += total;
-        let offsets = |a: usize| -> Vec<f64> { self.placed.white.coordinate(a).iter().map(|y| y - white.get(0, a)).collect() };
+        let offsets =
+            |a: usize| -> Vec<f64> { self.placed.white.coordinate(a).iter().map(|y| y - white.get(0, a)).collect() };
         let mut weighted = vec![0.0; self.len()];
         for a in 0..d {
             let own = offsets(a);

@@ -5,7 +5,7 @@ use crate::{
     error::Result,
     numeric::{
         linalg::{Factor, Matrix},
-                pairs::Columns,
+        pairs::Columns,
         quantile::normal_quantile,
         rng::{Purpose, Stream},
         simd::{dot, exponentials},

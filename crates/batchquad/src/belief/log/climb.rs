@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     known::{Known, typical_depth},
+    link::{Link, Questions},
     peak::{Peak, PeakRecipe},
 };
 use crate::{
@@ -27,16 +28,22 @@ const PATIENCE: f64 = 2.0;
 const REACH: f64 = 0.5;
 
 /// The standard deviations of `log Z`, by the processes of the peaks that are found, below which one, two and five of eight points go up to a further peak.
-const KNOWN: [f64; 3] = [0.1, 0.02, 0.001];
+pub(crate) const KNOWN: [f64; 3] = [0.1, 0.02, 0.001];
 
 /// Half of the points go on with a climb that rises, when the values have grown by this factor since a first peak was found: a peak that was overlooked is
 /// a worse error than any that is left there.
 const SEASONED: f64 = 1.5;
 const HALF: u64 = 4;
 
-/// How many of eight points go up to a further peak: the better the others are known, the more. `grown` is by what factor the values have grown since
-/// the first was found.
-pub(crate) fn eighths(sd: f64, grown: f64, climb: Option<&ClimbRecipe>, dim: usize) -> u64 {
+/// After so many climbs that found nothing new, further ones do not keep a run from arriving.
+const FRUITLESS: usize = 2;
+
+/// So many values that no peak explains are asked about at a time.
+const QUESTIONS: usize = 2;
+
+/// How many of eight points go up to a further peak: the better the others are known, the more, and half of them where one is known to exist
+/// (`pressing`). `grown` is by what factor the values have grown since the first was found.
+pub(crate) fn eighths(sd: f64, grown: f64, climb: Option<&ClimbRecipe>, pressing: bool, dim: usize) -> u64 {
     let known = match sd {
         sd if sd > KNOWN[0] => 0,
         sd if sd > KNOWN[1] => 1,
@@ -44,7 +51,7 @@ pub(crate) fn eighths(sd: f64, grown: f64, climb: Option<&ClimbRecipe>, dim: usi
         _ => 5,
     };
     let rises = climb.is_some_and(|c| c.risen > typical_depth(dim));
-    if rises && grown >= SEASONED { known.max(HALF) } else { known }
+    if pressing || rises && grown >= SEASONED { known.max(HALF) } else { known }
 }
 
 /// A climb under way.
@@ -57,13 +64,16 @@ pub(crate) struct ClimbRecipe {
     /// By how many nats its best value has risen since it began.
     #[serde(default)]
     risen: f64,
+    /// Whether it began with a value that is known to belong to none of the peaks.
+    #[serde(default)]
+    pub(crate) apart: bool,
     pub(crate) peak: PeakRecipe,
 }
 
 impl ClimbRecipe {
     pub(crate) fn new(step: Step, peak: PeakRecipe) -> Self {
-        let Step { members, spent, risen } = step;
-        Self { members, spent, risen, peak }
+        let Step { members, spent, risen, apart } = step;
+        Self { members, spent, risen, apart, peak }
     }
 }
 
@@ -73,6 +83,7 @@ pub(crate) struct Step {
     pub(crate) members: Vec<usize>,
     spent: f64,
     risen: f64,
+    apart: bool,
 }
 
 /// What climbs have left behind.
@@ -80,11 +91,33 @@ pub(crate) struct Step {
 pub(crate) struct Trail {
     /// Values at which climbs were given up, and how far around them none begins any more.
     given_up: Vec<(usize, f64)>,
+    /// How many climbs have ended without a peak since the last that found one.
+    #[serde(default)]
+    fruitless: usize,
+    /// Whether values belong to the peaks that were found.
+    #[serde(default, skip_serializing_if = "Questions::is_empty")]
+    pub(crate) questions: Questions,
 }
 
 impl Trail {
     pub(crate) fn is_empty(&self) -> bool {
-        self.given_up.is_empty()
+        *self == Self::default()
+    }
+
+    /// Whether climbs may well find something, as far as earlier ones tell.
+    pub(crate) fn promising(&self) -> bool {
+        self.fruitless < FRUITLESS
+    }
+
+    /// Whether enough is known about values that no peak explains to suppose that they belong to them.
+    pub(crate) fn reassured(&self, known: &Known, several: bool) -> bool {
+        self.fruitless + self.questions.reassuring(known, several) >= FRUITLESS
+    }
+
+    /// A climb has found a peak.
+    pub(crate) fn rewarded(&mut self) {
+        self.fruitless = 0;
+        self.questions = Questions::default();
     }
 
     fn passes(&self, known: &Known, i: usize) -> bool {
@@ -93,57 +126,109 @@ impl Trail {
     }
 }
 
-/// Where a climb goes on, or a new one begins. It is among the values that no peak explains
-/// and begins with the highest that no climb has passed.
+/// What has been found so far: the peaks, and the numbers of the values that belong to each.
+#[derive(Clone, Copy)]
+pub(crate) struct Around<'a> {
+    pub(crate) peaks: &'a [Peak],
+    pub(crate) own: &'a [Vec<usize>],
+}
+
+/// Values that no peak explains, the highest first.
+#[derive(Default)]
+struct Open {
+    values: Vec<usize>,
+    /// Values that are explained by little.
+    slopes: Vec<usize>,
+}
+
+impl Open {
+    fn new(known: &Known, around: Around<'_>) -> Result<Self> {
+        let mut open = Self::default();
+        for (peak, own) in around.peaks.iter().zip(around.own) {
+            let left = peak.known.left_out(peak.active());
+            let flat: Vec<f64> = left.iter().flat_map(|&i| peak.view.enter(peak.known.nodes.row(i))).collect();
+            let expected = peak.process.mean(&Points::new(known.dim(), flat)?);
+            for (&i, m) in left.iter().zip(expected) {
+                let above = |share: f64| peak.known.depth[i] < share * -m;
+                if above(EXPLAINED) {
+                    open.values.push(own[i]);
+                } else if above(SLOPE) {
+                    open.slopes.push(own[i]);
+                }
+            }
+        }
+        open.values.sort_by(|&a, &b| known.depth[a].total_cmp(&known.depth[b]).then(a.cmp(&b)));
+        Ok(open)
+    }
+}
+
+/// Asks about the highest values that no peak explains: whether they belong to one all the same.
+pub(crate) fn ask(known: &Known, around: Around<'_>, trail: &mut Trail) -> Result<()> {
+    for i in Open::new(known, around)?.values {
+        if trail.questions.open(known.len()).count() >= QUESTIONS {
+            break;
+        }
+        if !trail.passes(known, i) && trail.questions.link(known, i, around.peaks.len()) == Link::Unknown {
+            trail.questions.ask(i, known, around.peaks);
+        }
+    }
+    Ok(())
+}
+
+/// Where a climb goes on, or a new one begins. It is among the values that no peak explains. It begins with the highest that no climb has passed: of those
+/// that are known to belong to another peak if there are any, and of those that are known to belong to one that was found only if there are no others.
 ///
-/// `own` are the numbers of the values that belong to each peak; `newest` is how many values of the climb have come since it was last looked at.
+/// `newest` is how many values of the climb have come since it was last looked at.
 pub(crate) fn next(
     known: &Known,
-    (peaks, own): (&[Peak], &[Vec<usize>]),
+    around: Around<'_>,
     last: Option<&ClimbRecipe>,
     newest: f64,
     trail: &mut Trail,
 ) -> Result<Option<Step>> {
-    let mut open = Vec::new();
-    let mut slopes = Vec::new();
-    for (peak, own) in peaks.iter().zip(own) {
-        let left = peak.known.left_out(peak.active());
-        let flat: Vec<f64> = left.iter().flat_map(|&i| peak.view.enter(peak.known.nodes.row(i))).collect();
-        let expected = peak.process.mean(&Points::new(known.dim(), flat)?);
-        for (&i, m) in left.iter().zip(expected) {
-            let above = |share: f64| peak.known.depth[i] < share * -m;
-            if above(EXPLAINED) {
-                open.push(own[i]);
-            } else if above(SLOPE) {
-                slopes.push(own[i]);
-            }
-        }
-    }
-    open.sort_by(|&a, &b| known.depth[a].total_cmp(&known.depth[b]).then(a.cmp(&b)));
+    let Open { values, mut slopes } = Open::new(known, around)?;
+    let before = last.and_then(|last| last.members.first().map(|&best| (last, best)));
     loop {
-        open.retain(|&i| !trail.passes(known, i));
-        let Some(&root) = open.first() else { return Ok(None) };
-        let (spent, risen) = match last.and_then(|last| last.members.first().map(|&best| (last, best))) {
+        let link = |i: usize| trail.questions.link(known, i, around.peaks.len());
+        let mut free: Vec<(usize, Link)> = values.iter().map(|&i| (i, link(i))).collect();
+        free.retain(|v| !trail.passes(known, v.0));
+        let highest = |wanted: &dyn Fn(Link) -> bool| free.iter().find(|v| wanted(v.1)).map(|v| v.0);
+        let goes_on =
+            highest(&|l| l != Link::Joined).filter(|&i| before.is_some_and(|b| known.depth[i] <= known.depth[b.1]));
+        let root =
+            goes_on.or(highest(&|l| l == Link::Apart)).or(highest(&|l| l == Link::Unknown)).or(highest(&|_| true));
+        if let Some((last, _)) = before
+            && goes_on.is_none()
+            && last.apart
+        {
+            trail.fruitless += 1;
+        }
+        let Some(root) = root else { return Ok(None) };
+        let (spent, risen) = match before {
             Some((last, best)) if best == root => (last.spent + newest, last.risen),
-            Some((last, best)) if known.depth[root] < known.depth[best] => {
-                (0.0, last.risen + known.depth[best] - known.depth[root])
-            }
+            Some((last, best)) if goes_on.is_some() => (0.0, last.risen + known.depth[best] - known.depth[root]),
             _ => (0.0, 0.0),
         };
         if spent < PATIENCE * (known.dim() + 1) as f64 {
-            open.extend(around(known, slopes, root));
-            open.sort_by(|&a, &b| known.depth[a].total_cmp(&known.depth[b]).then(a.cmp(&b)));
-            return Ok(Some(Step { members: open, spent, risen }));
+            let link = link(root);
+            let apart = link == Link::Apart || goes_on.is_some() && last.is_some_and(|l| l.apart);
+            let with = |v: &&(usize, Link)| link == Link::Joined || v.1 != Link::Joined;
+            let lower = |v: &&(usize, Link)| known.depth[v.0] >= known.depth[root];
+            let mut members: Vec<usize> = free.iter().filter(with).filter(lower).map(|v| v.0).collect();
+            slopes.extend(free.iter().filter(|v| !with(v)).map(|v| v.0));
+            members.extend(nearest(known, slopes, root));
+            members.sort_by(|&a, &b| known.depth[a].total_cmp(&known.depth[b]).then(a.cmp(&b)));
+            return Ok(Some(Step { members, spent, risen, apart }));
         }
         let at = known.nodes.row(root);
-        let nearest =
-            peaks.iter().map(|p| square_distance(&p.recipe.posterior.centre, at)).fold(f64::INFINITY, f64::min);
-        trail.given_up.push((root, REACH * nearest.sqrt()));
+        let distance = |p: &Peak| square_distance(&p.recipe.posterior.centre, at);
+        let reach = REACH * around.peaks.iter().map(distance).fold(f64::INFINITY, f64::min).sqrt();
+        trail.given_up.push((root, reach));
     }
 }
 
 /// Those of some values that are lower than the `root` and nearest to it.
-fn around(known: &Known, mut some: Vec<usize>, root: usize) -> Vec<usize> {
+fn nearest(known: &Known, mut some: Vec<usize>, root: usize) -> Vec<usize> {
     let at = known.nodes.row(root);
     let distance = |i: usize| square_distance(known.nodes.row(i), at);
     some.retain(|&i| known.depth[i] > known.depth[root]);

@@ -22,6 +22,9 @@ const NOISELESS: f64 = 0.02;
 /// The most pairs of twins that are asked for.
 const MOST_TWINS: usize = 4;
 
+/// What χ² with one, two, … degrees of freedom is below once in a hundred times.
+const LEAST_CHI_SQUARE: [f64; 4] = [1.5709e-4, 0.020101, 0.11483, 0.29711];
+
 /// Twins further below the best than this say nothing: there the slope alone makes them differ.
 const TWIN_DEPTH: f64 = 30.0;
 
@@ -158,6 +161,11 @@ impl Known {
 
     pub(crate) fn len(&self) -> usize {
         self.f.len()
+    }
+
+    /// The standard deviation of the noise that came with a value.
+    pub(crate) fn noise(&self, i: usize) -> f64 {
+        self.sds[i]
     }
 
     /// Whether any value came with the standard deviation of its noise.
@@ -339,12 +347,18 @@ impl Known {
         gaps
     }
 
-    /// The largest noise that twins allow: three times their largest difference. There is no bound before there are twins.
+    /// The largest noise η that twins allow. For `k + 1` values at one place, `Σ(yᵢ − yⱼ)² = (k + 1)η²χ²ₖ` over all pairs: with a larger η the sum would be
+    /// smaller than it is once in a hundred times. A single pair may be close by chance, and says little. There is no bound before there are twins.
     pub(crate) fn noise_cap(&self) -> f64 {
-        match self.twins().into_iter().reduce(f64::max) {
-            Some(gap) => NOISELESS.max(3.0 * gap),
-            None => f64::INFINITY,
+        let gaps = self.twins();
+        if gaps.is_empty() {
+            return f64::INFINITY;
         }
+        // k(k + 1)/2 pairs.
+        let free = (((8 * gaps.len() + 1) as f64).sqrt() - 1.0) / 2.0;
+        let least = LEAST_CHI_SQUARE[(free as usize).clamp(1, LEAST_CHI_SQUARE.len()) - 1];
+        let sum: f64 = gaps.iter().map(|g| g * g).sum();
+        NOISELESS.max((sum / ((free + 1.0) * least)).sqrt())
     }
 
     /// A point beside the best node that tells noise from structure, where a fitted noise is not explained by twins yet.
@@ -433,5 +447,27 @@ mod tests {
     fn a_higher_peak_is_a_stranger_until_the_posterior_is_nothing_beside_it() {
         assert_eq!(known(&[([2.0, 0.0], -3.0)]).strangers(&posterior()).unwrap(), [24]);
         assert!(known(&[([2.0, 0.0], -30.0)]).strangers(&posterior()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_single_pair_that_is_close_by_chance_does_not_exclude_noise() {
+        let with = |values: &[f64]| {
+            let mut nodes = vec![vec![1.0], vec![-1.0]];
+            let mut logs = vec![-2.0, -3.0];
+            for (i, v) in values.iter().enumerate() {
+                nodes.push(vec![1e-5 * i as f64]);
+                logs.push(*v);
+            }
+            let n = logs.len();
+            Known::new(Points::from_rows(&nodes).unwrap(), &logs, vec![0.0; n], vec![false; n]).unwrap().noise_cap()
+        };
+        assert_eq!(with(&[0.0]), f64::INFINITY);
+        // The difference of two values with a noise of 0.3 is below 0.006 once in ninety times.
+        assert!(with(&[0.0, 0.006]) > 0.3);
+        // A third that is as close makes it incredible, and exact values have none.
+        assert!(with(&[0.0, 0.006, 0.003]) < 0.05);
+        assert_eq!(with(&[0.0, 1e-6]), NOISELESS);
+        // Values that differ allow for at least as much as they do.
+        assert!(with(&[0.0, 0.4, -0.3]) > 0.5);
     }
 }

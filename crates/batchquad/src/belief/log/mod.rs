@@ -12,6 +12,7 @@ mod density;
 mod fit;
 mod integral;
 mod known;
+mod link;
 mod peak;
 mod process;
 mod proposal;
@@ -96,9 +97,15 @@ impl LogBelief {
         self.settled() && self.chance() <= HIDDEN
     }
 
-    /// Whether the surrogate's posterior is where the values are, and has stopped moving.
+    /// Whether the surrogate's posterior is where the values are and has stopped moving, and no other peak is known to exist.
     pub(crate) fn settled(&self) -> bool {
-        self.shares().zip(&self.peaks).all(|(share, peak)| share < MATTERS || peak.recipe.arrived)
+        !self.recipe.promising()
+            && self.shares().zip(&self.peaks).all(|(share, peak)| share < MATTERS || peak.recipe.arrived)
+    }
+
+    /// Whether values lie beyond a valley, or may do so, and what is there is not known yet.
+    pub(crate) fn beyond(&self) -> bool {
+        self.recipe.promising()
     }
 
     /// How many peaks have a process of their own.

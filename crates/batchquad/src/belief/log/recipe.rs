@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     LogBelief,
     cells::Cells,
-    climb::{self, ClimbRecipe, Trail},
+    climb::{self, Around, ClimbRecipe, Trail},
     integral::Mode,
     known::{Known, typical_depth},
     peak::{self, Begin, Peak, PeakRecipe},
@@ -51,6 +51,9 @@ pub struct Recipe {
     /// How many values there were.
     #[serde(default, rename = "values")]
     pub(crate) nodes: usize,
+    /// Whether it is not known yet where values that no peak explains belong.
+    #[serde(default)]
+    asking: bool,
     /// How many of eight points were to go on with the climb.
     #[serde(default)]
     eighths: u64,
@@ -65,10 +68,25 @@ impl Recipe {
         self.eighths
     }
 
+    /// Latent points that would tell whether values that no peak explains belong to another.
+    pub(crate) fn questions(&self) -> impl Iterator<Item = &[f64]> {
+        self.trail.questions.open(self.nodes).map(|q| &q.at[..])
+    }
+
+    /// Whether a climb is on its way to another peak.
+    fn climbing(&self) -> bool {
+        self.climb.as_ref().is_some_and(|c| c.apart) && self.trail.promising()
+    }
+
+    /// Whether there is, or may well be, another peak.
+    pub(crate) fn promising(&self) -> bool {
+        self.climbing() || self.asking
+    }
+
     /// The same without what is said of single values by their numbers, so that it may serve for others; none where that is essential.
     pub(crate) fn for_other_values(&self) -> Option<Self> {
         let plain = self.peaks().all(PeakRecipe::names_no_value);
-        plain.then(|| Self { climb: None, ..self.clone() })
+        plain.then(|| Self { climb: None, trail: Trail::default(), ..self.clone() })
     }
 
     fn peaks(&self) -> impl Iterator<Item = &PeakRecipe> {
@@ -214,10 +232,11 @@ pub(crate) fn search(known: &Known, last: Option<&Recipe>, seed: u64) -> Result<
     }
     let mut climb = None;
     let mut trail = last.map_or_else(Trail::default, |l| l.trail.clone());
+    trail.questions.answer(known);
     if peaks.peaks[0].recipe.found {
         let before = last.and_then(|l| l.climb.as_ref());
         let newest = last.map_or(0.0, |l| (known.len().saturating_sub(l.nodes) as u64 * l.eighths) as f64 / 8.0);
-        let around = (&peaks.peaks[..], &peaks.members[..]);
+        let around = Around { peaks: &peaks.peaks, own: &peaks.members };
         if let Some(step) = climb::next(known, around, before, newest, &mut trail)? {
             let warm = before.map_or(Begin::Nowhere, |c| Begin::Last(&c.peak));
             let peak = peak::search(&known.subset(&step.members)?, warm, None, seed)?;
@@ -229,7 +248,10 @@ pub(crate) fn search(known: &Known, last: Option<&Recipe>, seed: u64) -> Result<
                 None
             };
             match more {
-                Some(more) => peaks = more,
+                Some(more) => {
+                    peaks = more;
+                    trail.rewarded();
+                }
                 None => climb = Some((ClimbRecipe::new(step, peak.recipe.clone()), peak)),
             }
         }
@@ -252,12 +274,25 @@ pub(crate) fn search(known: &Known, last: Option<&Recipe>, seed: u64) -> Result<
         climb: climb.as_ref().map(|c| c.0.clone()),
         trail,
         nodes: known.len(),
+        asking: false,
         eighths: 0,
         since,
     };
     let mut belief = finish(known, recipe, (peaks.cells, peaks.peaks), climb.map(|c| c.1), seed)?;
+    // Where little is left to be learnt about the peaks, or nothing is known about others.
+    let reassured = belief.recipe.trail.reassured(known, several);
+    if belief.recipe.main.found && (belief.process_sd() < climb::KNOWN[0] || !reassured) {
+        let own = divide(known, &belief.cells, belief.peaks.len());
+        climb::ask(known, Around { peaks: &belief.peaks, own: &own }, &mut belief.recipe.trail)?;
+    }
+    // Values without a run, as those of a table, are not asked about: nothing would answer.
+    let goes_on = last.is_some_and(|l| l.nodes < known.len());
+    let recipe = &mut belief.recipe;
+    recipe.asking = goes_on && !reassured && recipe.questions().next().is_some();
     let grown = known.len() as f64 / since.max(1) as f64;
-    belief.recipe.eighths = climb::eighths(belief.process_sd(), grown, belief.recipe.climb.as_ref(), known.dim());
+    let pressing = belief.recipe.climbing();
+    belief.recipe.eighths =
+        climb::eighths(belief.process_sd(), grown, belief.recipe.climb.as_ref(), pressing, known.dim());
     Ok(belief)
 }
 

@@ -43,6 +43,9 @@ const SUSPICIOUS: f64 = 0.003;
 /// A point whose number modulo eight is `i` goes up to a further peak if more than `CLIMBS[i]` of eight do. The fourth and the eighth never do.
 const CLIMBS: [u64; 8] = [3, 4, 0, u64::MAX, 2, 5, 1, u64::MAX];
 
+/// The numbers of those of eight points that ask whether there is another peak, if that is a question: the first two that would climb.
+const ASKS: [u64; 2] = [2, 6];
+
 /// How many of eight points at least go up to a peak that matters and is not found.
 const LOST: u64 = 2;
 
@@ -113,10 +116,18 @@ fn refine(
     let period = if early || belief.unseen() > EXPECTED { EXPECTING } else { FOUND };
     let suspicious = belief.scout.suspects.first().is_some_and(|s| s.0 > SUSPICIOUS);
     let suspected = if suspicious { EXPECTING } else { FOUND };
+    let under_way = |u: &[f64]| pending.rows().any(|p| square_distance(p, u) < SAME * SAME);
+    let mut questions = belief.recipe.questions().filter(|u| !under_way(u)).map(<[f64]>::to_vec);
     let mut chosen = Vec::new();
     for k in 0..n {
         check()?;
         let number = asked + k as u64;
+        if ASKS.contains(&(number % 8))
+            && let Some(between) = questions.next()
+        {
+            chosen.push(between);
+            continue;
+        }
         if CLIMBS[(number % 8) as usize] < eighths {
             chosen.push(match &mut climb {
                 Some(climb) => climb.next(),

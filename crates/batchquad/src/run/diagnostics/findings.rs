@@ -98,6 +98,11 @@ fn arrived(belief: &LogBelief) -> Finding {
             Level::Fine,
             format!("the posterior has been found: {near} values lie where most of it is, and it has stopped moving"),
         )
+    } else if belief.beyond() {
+        (
+            Level::DoNotTrust,
+            "the run has not arrived: some values seem to belong to another peak, which has not been found yet; more evaluations or a start point there may help".into(),
+        )
     } else {
         let advice = "more evaluations, a tighter prior or a start point may help";
         (

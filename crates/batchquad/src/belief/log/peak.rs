@@ -21,7 +21,8 @@ use crate::error::{Error, Result};
 /// Draws that integrate the surrogate of a peak that is found, and those that do where the first leave too much open.
 const DRAWS: [usize; 2] = [4_096, 16_384];
 
-/// While there are at most this many values, every fit has several starts; later only when they have grown by half.
+/// While there are at most this many values, or one and a half for each coefficient of a quadratic, every fit has several starts: before a quadratic is
+/// determined nothing contradicts another explanation. Later fits have several only when the values have grown by half.
 const CHEAP: usize = 40;
 
 /// The coordinates follow the posterior until it is this many nats from where they expect it, so often at the most.
@@ -204,7 +205,8 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
     };
     let (d, n) = (known.dim(), known.len());
     let searched = last.map_or(0, |r| r.searched);
-    let thorough = n <= CHEAP || n as f64 >= 1.5 * searched as f64;
+    let coefficients = (d + 1) * (d + 2) / 2;
+    let thorough = n <= CHEAP.max(3 * coefficients / 2) || n as f64 >= 1.5 * searched as f64;
     let (rise, was_found) = match begin {
         Begin::Nowhere => (f64::INFINITY, false),
         Begin::Last(r) => (known.best - r.best, r.found),
@@ -296,7 +298,7 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
     let steady = rise < 1.0 + 0.1 * d as f64;
     recipe.blurred = !recipe.found && steady && known.near_count() >= 2 * (d + 1);
     // With fewer values than a quadratic has coefficients nothing contradicts it.
-    let determined = process.len() >= (d + 1) * (d + 2) / 2 + 2;
+    let determined = process.len() >= coefficients + 2;
     let alone = recipe.foreign.iter().all(|&i| known.depth[i] > high(d));
     recipe.arrived = recipe.found && determined && alone && moved < STEADY && steady;
     let looking = if recipe.found {

@@ -38,6 +38,10 @@ const HALF: u64 = 4;
 /// After so many climbs that found nothing new, further ones do not keep a run from arriving.
 const FRUITLESS: usize = 2;
 
+/// After as many answers without a valley as there are parameters, and no fewer or more than these, values that no peak explains are taken to belong to
+/// those that were found.
+const REASSURED: (usize, usize) = (2, 4);
+
 /// So many values that no peak explains are asked about at a time.
 const QUESTIONS: usize = 2;
 
@@ -111,7 +115,7 @@ impl Trail {
 
     /// Whether enough is known about values that no peak explains to suppose that they belong to them.
     pub(crate) fn reassured(&self, known: &Known, several: bool) -> bool {
-        self.fruitless + self.questions.reassuring(known, several) >= FRUITLESS
+        self.fruitless + self.questions.reassuring(known, several) >= known.dim().clamp(REASSURED.0, REASSURED.1)
     }
 
     /// A climb has found a peak.

@@ -51,7 +51,7 @@ pub struct Recipe {
     /// How many values there were.
     #[serde(default, rename = "values")]
     pub(crate) nodes: usize,
-    /// Whether it is not known yet where values that no peak explains belong.
+    /// See [`Recipe::asking`].
     #[serde(default)]
     asking: bool,
     /// How many of eight points were to go on with the climb.
@@ -76,6 +76,11 @@ impl Recipe {
     /// Whether a climb is on its way to another peak.
     fn climbing(&self) -> bool {
         self.climb.as_ref().is_some_and(|c| c.apart) && self.trail.promising()
+    }
+
+    /// Whether it is not known yet where values that no peak explains belong.
+    pub(crate) fn asking(&self) -> bool {
+        self.asking
     }
 
     /// Whether there is, or may well be, another peak.

@@ -43,7 +43,8 @@ const SUSPICIOUS: f64 = 0.003;
 /// A point whose number modulo eight is `i` goes up to a further peak if more than `CLIMBS[i]` of eight do. The fourth and the eighth never do.
 const CLIMBS: [u64; 8] = [3, 4, 0, u64::MAX, 2, 5, 1, u64::MAX];
 
-/// The numbers of those of eight points that ask whether there is another peak, if that is a question: the first two that would climb.
+/// The numbers of those of eight points that ask whether there is another peak while that keeps a run from arriving: the first two that would climb.
+/// Later, points that would climb do.
 const ASKS: [u64; 2] = [2, 6];
 
 /// How many of eight points at least go up to a peak that matters and is not found.
@@ -122,13 +123,14 @@ fn refine(
     for k in 0..n {
         check()?;
         let number = asked + k as u64;
-        if ASKS.contains(&(number % 8))
+        let climbs = CLIMBS[(number % 8) as usize] < eighths;
+        if (climbs || belief.recipe.asking() && ASKS.contains(&(number % 8)))
             && let Some(between) = questions.next()
         {
             chosen.push(between);
             continue;
         }
-        if CLIMBS[(number % 8) as usize] < eighths {
+        if climbs {
             chosen.push(match &mut climb {
                 Some(climb) => climb.next(),
                 None => elsewhere.next()?,

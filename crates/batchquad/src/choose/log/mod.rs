@@ -44,7 +44,7 @@ const SUSPICIOUS: f64 = 0.003;
 const CLIMBS: [u64; 8] = [3, 4, 0, u64::MAX, 2, 5, 1, u64::MAX];
 
 /// The numbers of those of eight points that ask whether there is another peak while that keeps a run from arriving: the first two that would climb.
-/// Later, points that would climb do.
+/// Later, points that would climb ask first.
 const ASKS: [u64; 2] = [2, 6];
 
 /// How many of eight points at least go up to a peak that matters and is not found.

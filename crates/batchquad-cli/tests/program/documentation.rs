@@ -69,13 +69,14 @@ fn shell() -> (Place, String) {
 fn what_the_readme_has_for_the_command_line_can_be_typed() {
     let (place, path) = shell();
     let text = page("README.md");
-    let script = text.split("```sh\n").find(|block| block.starts_with("batchquad init")).unwrap();
-    let script = script.split("```").next().unwrap();
-    assert_eq!(script.lines().count(), 3);
+    let blocks = text.split("```sh\n").filter(|block| block.starts_with("batchquad "));
+    let script: String = blocks.filter_map(|block| block.split("```").next()).collect();
+    assert_eq!(script.lines().count(), 4);
     let mut shell = std::process::Command::new("sh");
-    let done = shell.args(["-ec", script]).env("PATH", &path).current_dir(place.dir.path()).output().unwrap();
+    let done = shell.args(["-ec", &script]).env("PATH", &path).current_dir(place.dir.path()).output().unwrap();
     let said = String::from_utf8_lossy(&done.stdout).into_owned();
     assert!(done.status.success() && said.contains("nothing speaks against log Z"), "{said}");
+    assert!(place.dir.path().join("oscillator/problem.html").exists());
 }
 
 /// The same with a `#` for every number.

@@ -305,3 +305,27 @@ fn brownian_quadrature_is_the_trapezoid_rule() {
     let variance: f64 = (1..x.len()).map(|i| (x[i] - x[i - 1]).powi(3) / 12.0).sum();
     assert!((belief.variance - variance).abs() < 1e-12);
 }
+
+/// New values that agree leave the lengthscales as they were, and σ² is that of all values; one that does not calls for a search.
+#[test]
+fn lengthscales_are_kept_until_a_value_surprises() {
+    let all = Points::new(1, (0..24).map(|i| -3.0 + 0.25 * f64::from((7 * i) % 24)).collect()).unwrap();
+    let logs: Vec<f64> = all.rows().map(|x| -0.5 * x[0] * x[0] + 0.3 * (5.0 * x[0]).sin()).collect();
+    let measure = || Gaussian::standard(1).unwrap().into();
+    let some = Points::new(1, all.as_slice()[..20].to_vec()).unwrap();
+    let options = FitOptions::default();
+    let before = Surrogate::fit(Model::WsabiL, measure(), &some, &logs[..20], &options, None).unwrap();
+    let how = (before.lengthscales(), options.jitter);
+    let kept = Surrogate::kept(Model::WsabiL, measure(), &all, &logs, how, 4).unwrap().unwrap();
+    assert_eq!(kept.lengthscales(), before.lengthscales());
+    assert_ne!(kept.kernel().sigma2(), before.kernel().sigma2());
+    let again =
+        Surrogate::with_kernel(Model::WsabiL, measure(), &all, &logs, kept.kernel().clone(), options.jitter).unwrap();
+    assert_eq!(kept.estimate().unwrap(), again.estimate().unwrap());
+    // Two nats at one of the last four.
+    let mut odd = logs.clone();
+    odd[22] += 2.0;
+    assert!(Surrogate::kept(Model::WsabiL, measure(), &all, &odd, how, 4).unwrap().is_none());
+    // What is not new does not surprise any more.
+    assert!(Surrogate::kept(Model::WsabiL, measure(), &all, &odd, how, 0).unwrap().is_some());
+}

@@ -65,6 +65,24 @@ impl Surrogate {
         Ok(Self { model, frame, scale, alpha, gp: found.gp, at_bound: found.at_bound })
     }
 
+    /// The belief with the lengthscales of an earlier one, unless one of the last `new` values surprises: nothing is searched for. Cost: `n³/3`.
+    ///
+    /// # Errors
+    /// As [`Surrogate::with_kernel`].
+    pub fn kept(
+        model: Model,
+        frame: Frame,
+        nodes: &Points,
+        log_values: &[f64],
+        (lengthscales, jitter): (&[f64], Jitter),
+        new: usize,
+    ) -> Result<Option<Self>> {
+        nodes.require_dim("measure", frame.measure().dim())?;
+        let Warped { scale, alpha, targets } = Warped::new(model, nodes, log_values)?;
+        let gp = gp::kept(nodes, &targets, (lengthscales, jitter), new)?;
+        Ok(gp.map(|gp| Self { model, frame, scale, alpha, gp, at_bound: false }))
+    }
+
     /// The belief with a given kernel.
     ///
     /// # Errors

@@ -87,10 +87,38 @@ pub fn maximise(
     starts: &[Vec<f64>],
     bounds: &Bounds,
     ascent: Ascent,
+    objective: impl FnMut(&[Vec<f64>]) -> Result<Vec<(f64, Vec<f64>)>>,
+) -> Result<Vec<Summit>> {
+    race(starts, bounds, ascent, Heat { evaluations: usize::MAX, winners: usize::MAX }, objective)
+}
+
+/// Who goes on in a [`race`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Heat {
+    /// So many evaluations every start has.
+    pub evaluations: usize,
+    /// So many of the highest go on after them.
+    pub winners: usize,
+}
+
+/// As [`maximise`], but only the starts that are highest after a few evaluations are climbed to the top. The others end where they are.
+///
+/// # Errors
+/// As [`maximise`].
+pub fn race(
+    starts: &[Vec<f64>],
+    bounds: &Bounds,
+    ascent: Ascent,
+    heat: Heat,
     mut objective: impl FnMut(&[Vec<f64>]) -> Result<Vec<(f64, Vec<f64>)>>,
 ) -> Result<Vec<Summit>> {
     let mut climbers: Vec<Climber> = starts.iter().map(|x| Climber::new(x, bounds)).collect();
-    loop {
+    for round in 0.. {
+        if round == heat.evaluations {
+            let mut order: Vec<usize> = (0..climbers.len()).collect();
+            order.sort_by(|&a, &b| climbers[b].value.total_cmp(&climbers[a].value));
+            order.into_iter().skip(heat.winners).for_each(|i| climbers[i].done = true);
+        }
         let active: Vec<usize> = (0..climbers.len()).filter(|&i| !climbers[i].done).collect();
         if active.is_empty() {
             break;
@@ -306,6 +334,19 @@ mod tests {
         for (start, summit) in starts.iter().zip(&together) {
             assert_eq!(&maximise(std::slice::from_ref(start), &bounds, TIGHT, f).unwrap()[0], summit);
         }
+    }
+
+    #[test]
+    fn the_highest_go_on() {
+        let starts = vec![vec![-2.0, -2.0], vec![0.9, 0.8], vec![0.5, 0.3]];
+        let bounds = Bounds::cube(2, -5.0, 5.0).unwrap();
+        let heat = Heat { evaluations: 2, winners: 2 };
+        let f = |xs: &[Vec<f64>]| Ok(xs.iter().map(|x| rosenbrock(x)).collect());
+        let raced = race(&starts, &bounds, TIGHT, heat, f).unwrap();
+        let climbed = maximise(&starts, &bounds, TIGHT, f).unwrap();
+        assert_eq!(raced[1..], climbed[1..]);
+        assert!(raced[0].evaluations == 2 && !raced[0].converged && climbed[0].converged, "{raced:?}");
+        assert!(rosenbrock(&raced[0].x).0 == raced[0].value && raced[0].value > rosenbrock(&starts[0]).0);
     }
 
     #[test]

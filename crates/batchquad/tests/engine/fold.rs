@@ -5,7 +5,7 @@ use batchquad::{
     choose::BatchRule,
     evaluate::ThreadEvaluator,
     journal::{Event, Ledger, Told},
-    run::{Memory, Schedule, Status},
+    run::{Memory, Schedule, Status, SurrogateChoice},
     types::{JobId, Outcome},
 };
 
@@ -45,24 +45,40 @@ fn asking_changes_nothing_and_can_be_done_twice() {
 #[test]
 fn a_run_cut_after_any_event_ends_in_the_same_bits() {
     for rule in [BatchRule::KrigingBeliever, BatchRule::LocalPenalisation] {
-        let settings = Settings { batch_rule: rule, ..small() };
-        let mut whole = Engine::new(prior(2), settings, 3).unwrap();
-        let mut tape = Tape::default();
-        finish(&mut whole, &mut Fake::new(2, false, &value), &mut tape);
-        let expected = bits(&whole);
-        for cut in 0..=tape.0.len() {
-            let mut ledger = Ledger::new(whole.ledger().header().clone());
-            for event in &tape.0[..cut] {
-                // Through JSON, as a journal would.
-                let written = serde_json::to_string(event).unwrap();
-                ledger.apply(&serde_json::from_str(&written).unwrap()).unwrap();
-            }
-            let mut resumed = Engine::from_ledger(prior(2), ledger).unwrap();
-            finish(&mut resumed, &mut Fake::new(2, true, &value), &mut Memory);
-            assert_eq!(bits(&resumed), expected, "cut after event {cut}");
-            assert_eq!(resumed.rounds(), whole.rounds(), "cut after event {cut}");
-        }
+        cut_everywhere(&Settings { batch_rule: rule, ..small() }, 0);
     }
+}
+
+/// From 41 values on, single points of the square root's belief keep their lengthscales for a while.
+#[test]
+fn lengthscales_that_were_kept_are_kept_in_a_resumed_run() {
+    let settings = Settings { surrogate: SurrogateChoice::WsabiL, batch: 1, max_evaluations: 48, ..small() };
+    let whole = cut_everywhere(&settings, 76);
+    let lengthscales: Vec<Vec<f64>> = whole.rounds().into_iter().map(|round| round.belief.lengthscales).collect();
+    let kept = lengthscales.windows(2).filter(|pair| pair[0] == pair[1]).count();
+    assert!((3..=7).contains(&kept), "{kept}: {lengthscales:?}");
+}
+
+/// Runs to the end, and again from after each event from `first` on.
+fn cut_everywhere(settings: &Settings, first: usize) -> Engine {
+    let mut whole = Engine::new(prior(2), settings.clone(), 3).unwrap();
+    let mut tape = Tape::default();
+    finish(&mut whole, &mut Fake::new(2, false, &value), &mut tape);
+    let expected = bits(&whole);
+    assert!(first < tape.0.len());
+    for cut in first..=tape.0.len() {
+        let mut ledger = Ledger::new(whole.ledger().header().clone());
+        for event in &tape.0[..cut] {
+            // Through JSON, as a journal would.
+            let written = serde_json::to_string(event).unwrap();
+            ledger.apply(&serde_json::from_str(&written).unwrap()).unwrap();
+        }
+        let mut resumed = Engine::from_ledger(prior(2), ledger).unwrap();
+        finish(&mut resumed, &mut Fake::new(2, true, &value), &mut Memory);
+        assert_eq!(bits(&resumed), expected, "cut after event {cut}");
+        assert_eq!(resumed.rounds(), whole.rounds(), "cut after event {cut}");
+    }
+    whole
 }
 
 #[test]

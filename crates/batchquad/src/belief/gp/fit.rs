@@ -80,6 +80,13 @@ impl Unit {
         (self.energy + SIGMA2_PRIOR) / (self.weights.len() as f64 + SIGMA2_PRIOR)
     }
 
+    /// The posterior with that variance.
+    fn posterior(self, nodes: &Points, targets: &[f64]) -> Result<Gp> {
+        let sigma2 = self.best_sigma2();
+        let kernel = SquaredExponential::new(sigma2, self.kernel.lengthscales().to_vec())?;
+        Ok(Gp::assemble(kernel, nodes.clone(), targets.to_vec(), self.white, self.factor.scaled(sigma2)))
+    }
+
     /// `½ Σᵢⱼ (wᵢwⱼ/σ² − R⁻¹ᵢⱼ) Rᵢⱼ (xᵢₐ − xⱼₐ)²/λₐ²` for each dimension `a`; here `w = R⁻¹g`.
     fn lengthscale_gradient(self, sigma2: f64) -> Vec<f64> {
         let inverse = self.factor.into_inverse_lower();
@@ -153,6 +160,31 @@ pub struct Fit {
 /// Pseudo-observations behind σ²: an inverse-gamma prior worth one value of size one, so that σ² is never zero.
 const SIGMA2_PRIOR: f64 = 1.0;
 
+/// A value this many standard deviations from what those before it say calls for a new search.
+const SURPRISING: f64 = 3.0;
+
+/// The posterior with the lengthscales of an earlier search, `σ²` at its own maximum; none if one of the last `new` values surprises. Cost: `n³/3`.
+///
+/// With `g = Lv`, `vᵢ²` is the squared distance of `gᵢ` from what the values before it say, in units of the variance that they leave.
+///
+/// # Errors
+/// As [`Gp::new`].
+pub(crate) fn kept(
+    nodes: &Points,
+    targets: &[f64],
+    (lengthscales, jitter): (&[f64], Jitter),
+    new: usize,
+) -> Result<Option<Gp>> {
+    require_targets(nodes, targets)?;
+    let unit = Unit::new(lengthscales, nodes, targets, jitter)?;
+    let limit = SURPRISING * unit.best_sigma2().sqrt();
+    let distances = unit.factor.half_solve_vec(targets);
+    if distances.iter().rev().take(new).any(|v| v.abs() > limit) {
+        return Ok(None);
+    }
+    unit.posterior(nodes, targets).map(Some)
+}
+
 /// Maximises the marginal likelihood times weak priors over the lengthscales, with σ² at its own maximum in closed
 /// form.
 ///
@@ -207,8 +239,9 @@ pub fn fit(nodes: &Points, targets: &[f64], options: &FitOptions, warm: Option<&
     }
     let (low, high) = options.lengthscale_bounds;
     let bounds = Bounds::cube(size, low.ln(), high.ln())?;
-    // A hundredth of a nat of evidence is far less than the data can tell.
-    let ascent = Ascent { max_evaluations: 60, gradient_tolerance: 1e-2, value_tolerance: 1e-4, max_step: 2.0 };
+    // A hundredth of a nat of evidence is far less than the data can tell. A warm start is near the summit.
+    let max_step = if options.starts.is_empty() { 0.5 } else { 2.0 };
+    let ascent = Ascent { max_evaluations: 60, gradient_tolerance: 1e-2, value_tolerance: 1e-4, max_step };
     let summits = maximise(&starts, &bounds, ascent, |trials| trials.par_iter().map(|log| evaluate(log)).collect())?;
     let evaluations = summits.iter().map(|s| s.evaluations).sum();
     let best = summits.iter().reduce(|a, b| if b.value > a.value { b } else { a });
@@ -218,11 +251,7 @@ pub fn fit(nodes: &Points, targets: &[f64], options: &FitOptions, warm: Option<&
             reason: "no start had a finite value".into(),
         });
     };
-    let unit = Unit::new(&spread(&best.x), nodes, targets, options.jitter)?;
-    let sigma2 = unit.best_sigma2();
-    let kernel = SquaredExponential::new(sigma2, spread(&best.x))?;
-    let factor = unit.factor.scaled(sigma2);
-    let gp = Gp::assemble(kernel, nodes.clone(), targets.to_vec(), unit.white, factor);
+    let gp = Unit::new(&spread(&best.x), nodes, targets, options.jitter)?.posterior(nodes, targets)?;
     let at_bound = best.x.iter().any(|l| *l <= low.ln() || *l >= high.ln());
     Ok(Fit { gp, objective: best.value, evaluations, at_bound })
 }

@@ -4,6 +4,7 @@ mod fit;
 mod predict;
 mod sums;
 
+pub(crate) use fit::kept;
 pub use fit::{Fit, FitOptions, MarginalLikelihood, fit, log_marginal_likelihood};
 pub use predict::Prediction;
 pub(crate) use sums::{covariance_sums, squared_covariance_sums};

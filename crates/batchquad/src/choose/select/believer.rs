@@ -1,6 +1,8 @@
 //! Kriging Believer and its variants: a chosen point is given a value that nobody has measured, and the next one is
 //! chosen as if it had been: [`MATH.md` §5](crate::math).1.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -69,12 +71,12 @@ impl Lie {
 
 /// The belief after fantasies at `points`, one after the other.
 pub(crate) fn fantasise(belief: &Surrogate, points: &Points, fantasy: Fantasy) -> Result<Surrogate> {
-    let mut believed = belief.clone();
+    let mut believed = Cow::Borrowed(belief);
     for row in points.rows() {
         let x = Points::new(points.dim(), row.to_vec())?;
-        believed = believed.condition(&x, &fantasy.target(&believed, &x)?)?;
+        believed = Cow::Owned(believed.condition(&x, &fantasy.target(&believed, &x)?)?);
     }
-    Ok(believed)
+    Ok(believed.into_owned())
 }
 
 impl Rule for Fantasy {

@@ -4,6 +4,8 @@
 
 mod matrix;
 
+use std::sync::OnceLock;
+
 use faer::{
     Accum, MatMut, Par,
     dyn_stack::{MemBuffer, MemStack},
@@ -18,7 +20,7 @@ pub use self::matrix::{Matrix, mul_transpose, transpose_mul};
 use crate::{
     error::{Error, Result},
     numeric::triangular::{
-        SMALL, System, inverse_diagonal, invert_in_place, solve_many, solve_one, solve_one_transposed,
+        Packed, SMALL, System, inverse_diagonal, invert_in_place, solve_many, solve_one, solve_one_transposed,
     },
 };
 
@@ -42,6 +44,9 @@ impl Default for Jitter {
     }
 }
 
+/// Up to this order a factor keeps its rows as its solves read them, once it has solved: as much memory again as the factor itself.
+const KEPT: usize = 1_024;
+
 /// The Cholesky factor `L` of `K + diag(jitter)`, which grows by rows.
 #[derive(Debug, Clone)]
 pub struct Factor {
@@ -50,6 +55,8 @@ pub struct Factor {
     scale: f64,
     largest_jitter: f64,
     repairs: usize,
+    /// The rows of `L` and of `Lᵀ`, in the order of the systems.
+    packed: Box<[OnceLock<Packed>; 2]>,
 }
 
 impl Factor {
@@ -61,9 +68,14 @@ impl Factor {
     /// # Errors
     /// [`Error::NotPositiveDefinite`] when the last rung of the ladder fails too.
     pub fn new(gram: impl Fn() -> Matrix, scale: f64, jitter: Jitter) -> Result<Self> {
-        let mut factor = Self { lower: Matrix::zeros(0, 0), jitter, scale, largest_jitter: 0.0, repairs: 0 };
+        let mut factor = Self::empty(scale, jitter);
         factor.lower = factor.climb(gram)?;
         Ok(factor)
+    }
+
+    fn empty(scale: f64, jitter: Jitter) -> Self {
+        let packed = Box::default();
+        Self { lower: Matrix::zeros(0, 0), jitter, scale, largest_jitter: 0.0, repairs: 0, packed }
     }
 
     /// The factor of a symmetric positive definite matrix as it is, without any jitter.
@@ -124,7 +136,8 @@ impl Factor {
             -1.0,
             Par::Seq,
         );
-        let mut grown = Self { lower: Matrix::zeros(0, 0), ..*self };
+        let Self { scale, jitter, largest_jitter, repairs, .. } = *self;
+        let mut grown = Self { largest_jitter, repairs, ..Self::empty(scale, jitter) };
         let tail = grown.climb(|| schur.clone())?;
         let mut data = Vec::with_capacity((n + q) * (n + q));
         for j in 0..n {
@@ -145,7 +158,8 @@ impl Factor {
     pub fn scaled(mut self, c: f64) -> Self {
         let root = c.sqrt();
         self.lower.data.iter_mut().for_each(|v| *v *= root);
-        Self { scale: self.scale * c, largest_jitter: self.largest_jitter * c, ..self }
+        let (scale, largest_jitter) = (self.scale * c, self.largest_jitter * c);
+        Self { lower: self.lower, largest_jitter, repairs: self.repairs, ..Self::empty(scale, self.jitter) }
     }
 
     /// The order `n` of the matrix.
@@ -198,8 +212,7 @@ impl Factor {
     /// # Panics
     /// When `B` has another number of rows than the factor.
     pub fn half_solve(&self, b: &mut Matrix) {
-        assert_eq!(b.rows, self.len(), "rows of the right-hand side");
-        solve_many(System::Lower, self.len(), &self.lower.data, self.len(), &mut b.data);
+        self.solve_half(System::Lower, b);
     }
 
     /// Overwrites `B` with `L⁻ᵀ B`, the second half of a solve. Cost: `n²` per column.
@@ -207,8 +220,18 @@ impl Factor {
     /// # Panics
     /// When `B` has another number of rows than the factor.
     pub fn half_solve_transposed(&self, b: &mut Matrix) {
-        assert_eq!(b.rows, self.len(), "rows of the right-hand side");
-        solve_many(System::Transposed, self.len(), &self.lower.data, self.len(), &mut b.data);
+        self.solve_half(System::Transposed, b);
+    }
+
+    fn solve_half(&self, system: System, b: &mut Matrix) {
+        let n = self.len();
+        assert_eq!(b.rows, n, "rows of the right-hand side");
+        if n > KEPT {
+            solve_many(system, n, &self.lower.data, n, &mut b.data);
+        } else {
+            let kept = &self.packed[usize::from(system == System::Transposed)];
+            kept.get_or_init(|| Packed::new(system, n, &self.lower.data)).solve(&mut b.data);
+        }
     }
 
     /// Overwrites `b` with `L⁻¹ b`.

@@ -42,6 +42,9 @@ pub struct Believed {
     pub cuts: Vec<f64>,
     /// How many values the last search from several starts had.
     pub(super) searched: usize,
+    /// How many values the last search for hyperparameters had; zero where each belief has its own.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) fitted: usize,
     /// `log Z`; absent where no positive mean was found.
     pub log_z: Option<f64>,
     /// Its standard deviation.

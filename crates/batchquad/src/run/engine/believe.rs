@@ -29,6 +29,9 @@ use crate::{
 /// by [`Settings::refit_growth`]. [`MATH.md` §8](crate::math).
 const CHEAP: usize = 40;
 
+/// Lengthscales are searched for when the values have grown by this share: until then their evidence hardly moves.
+const FEW_NEW: f64 = 0.05;
+
 /// A belief rests on at most so many nodes: its time grows with their cube and its memory with their square.
 pub const MOST_NODES: usize = 1500;
 
@@ -204,6 +207,7 @@ fn logarithmic(
         place: None,
         cuts: Vec::new(),
         searched: 0,
+        fitted: 0,
         log_z: Some(estimate.log_z).filter(|v| v.is_finite()),
         log_z_sd: Some(estimate.log_z_sd).filter(|v| v.is_finite()),
         repairs: Repairs {
@@ -243,13 +247,13 @@ fn warped(
     Memories { last, recalled }: Memories<'_>,
 ) -> Result<Current> {
     let Nodes { points, log_values, merged, contradictory, left_out, .. } = values.nodes(settings)?;
-    let data = Data { settings, warp: model, dim, nodes: points, log_values };
+    let data = Data { settings, warp: model, dim, nodes: points, log_values, told: values.logs.len() };
     let fingerprints = Fingerprints::new(settings, &data.nodes, &data.log_values)?;
     let found = match last.into_iter().chain(recalled.iter().rev()).find(|b| fingerprints.are_of(b)) {
         Some(known) => data.recall(known)?,
         None => data.search(last)?,
     };
-    let Fitted { surrogate, place, searched, at_bound } = found;
+    let Fitted { surrogate, place, searched, fitted, at_bound } = found;
     let model = surrogate.estimate()?;
     let residuals = surrogate.residuals();
     let estimate = model.widened(surrogate.jackknife(&residuals)?);
@@ -263,6 +267,7 @@ fn warped(
         place,
         cuts: Vec::new(),
         searched,
+        fitted,
         log_z: Some(estimate.log_z).filter(|v| v.is_finite()),
         log_z_sd: Some(estimate.log_z_sd).filter(|v| v.is_finite()),
         repairs: Repairs {
@@ -292,6 +297,7 @@ pub(super) fn recall(settings: &Settings, dim: usize, values: &Values, earlier: 
         dim,
         nodes: nodes.points,
         log_values: nodes.log_values,
+        told: values.logs.len(),
     };
     Ok(any::Earlier::Warped(Box::new(data.recall(earlier)?.surrogate)))
 }
@@ -303,12 +309,15 @@ struct Data<'a> {
     dim: usize,
     nodes: Points,
     log_values: Vec<f64>,
+    /// How many values there are behind the nodes.
+    told: usize,
 }
 
 struct Fitted {
     surrogate: Surrogate,
     place: Option<Place>,
     searched: usize,
+    fitted: usize,
     at_bound: bool,
 }
 
@@ -330,8 +339,30 @@ impl Data<'_> {
         let kernel = SquaredExponential::new(known.sigma2, known.lengthscales.clone())?;
         let jitter = self.settings.fit_options().jitter;
         let surrogate = Surrogate::with_kernel(self.warp, frame, &nodes, &logs, kernel, jitter)?;
-        let (place, searched) = (known.place.clone(), known.searched);
-        Ok(Fitted { surrogate, place, searched, at_bound: known.repairs.lengthscale_at_bound })
+        let Believed { place, searched, fitted, repairs, .. } = known.clone();
+        Ok(Fitted { surrogate, place, searched, fitted, at_bound: repairs.lengthscale_at_bound })
+    }
+
+    /// The belief with the frame and the lengthscales of the last one, where there is nothing to search for: few values are new, none of them
+    /// surprises, and the reference measure stays.
+    fn keep(&self, last: &Believed, follows: bool) -> Result<Option<Fitted>> {
+        let new = self.told.saturating_sub(last.fitted);
+        if self.nodes.len() <= CHEAP || new as f64 >= FEW_NEW * last.fitted as f64 || (last.place.is_some() && !follows)
+        {
+            return Ok(None);
+        }
+        let frame = self.frame(last.place.as_ref())?;
+        let (nodes, logs) = self.seen_from(&frame)?;
+        let how = (&last.lengthscales[..], self.settings.fit_options().jitter);
+        let kept = Surrogate::kept(self.warp, frame, &nodes, &logs, how, new)?;
+        let stays = |surrogate: &Surrogate| !follows || self.next_place(surrogate).is_none();
+        Ok(kept.filter(stays).map(|surrogate| Fitted {
+            surrogate,
+            place: last.place.clone(),
+            searched: last.searched,
+            fitted: last.fitted,
+            at_bound: last.repairs.lengthscale_at_bound,
+        }))
     }
 
     /// A new belief: the last frame and hyperparameters are where the search for better ones begins.
@@ -342,7 +373,7 @@ impl Data<'_> {
             let frame = self.frame(None)?;
             let surrogate =
                 Surrogate::with_kernel(model, frame, &self.nodes, &self.log_values, kernel, options.jitter)?;
-            return Ok(Fitted { surrogate, place: None, searched: 0, at_bound: false });
+            return Ok(Fitted { surrogate, place: None, searched: 0, fitted: 0, at_bound: false });
         }
         let searched = last.map_or(0, |b| b.searched);
         let grown = self.nodes.len() as f64 >= self.settings.refit_growth * searched as f64;
@@ -352,6 +383,12 @@ impl Data<'_> {
         let follows = self.settings.reference == Reference::Moving
             && model.warp().is_positive()
             && self.carriers() >= (self.dim + 1) as f64;
+        if !thorough
+            && let Some(last) = last
+            && let Some(kept) = self.keep(last, follows)?
+        {
+            return Ok(kept);
+        }
         let mut place = last.and_then(|b| b.place.clone()).filter(|_| follows);
         let mut warm = match last {
             Some(b) => {
@@ -371,7 +408,7 @@ impl Data<'_> {
             let Some(next) = next else {
                 let at_bound = surrogate.at_bound();
                 let searched = if thorough { self.nodes.len() } else { searched };
-                return Ok(Fitted { surrogate, place, searched, at_bound });
+                return Ok(Fitted { surrogate, place, searched, fitted: self.told, at_bound });
             };
             moves += 1;
             warm = Some((surrogate.kernel().clone(), growth));

@@ -37,6 +37,9 @@ const BATCHES: usize = 3;
 /// Hyperparameters are searched again when the values have grown by this factor.
 const GROWN: f64 = 1.05;
 
+/// The seconds that the first choice from a belief may take, for each point that has been asked.
+const FIRST: f64 = 1e-3;
+
 /// The least seconds that an evaluation is taken to last.
 const LEAST_SECONDS: f64 = 1e-3;
 
@@ -259,7 +262,7 @@ fn ready(engine: &Engine, n: usize, seconds: f64) -> Result<Ready> {
 
 /// How long things take in a run, by its own record.
 struct Pace {
-    /// The seconds of an evaluation.
+    /// The seconds of an evaluation; infinite while none is known.
     evaluation: f64,
     /// The seconds that choosing points may take: the most of the last few times.
     choice: f64,
@@ -269,25 +272,37 @@ impl Pace {
     fn of(engine: &Engine) -> Self {
         let run = engine.repeat(engine.newest_repeat());
         let answers = run.ledger().entries().rev().filter_map(|entry| entry.answer.as_ref());
-        let recent: Vec<f64> = answers.take(RECENT).map(|told| told.seconds).collect();
-        let mean = recent.iter().sum::<f64>() / recent.len().max(1) as f64;
+        let mut recent: Vec<f64> = answers.take(RECENT).map(|told| told.seconds).collect();
+        recent.sort_by(f64::total_cmp);
+        let Some(&median) = recent.get(recent.len() / 2) else {
+            return Self { evaluation: f64::INFINITY, choice: 0.0 };
+        };
         let batches = run.ledger().batches().iter().rev().take(BATCHES);
-        let choice = batches.map(|asked| asked.seconds).fold(0.0, f64::max);
-        Self { evaluation: mean.max(LEAST_SECONDS), choice }
+        // Those of the beginning need no belief, and say nothing about one.
+        let first = if run.has_believed() { 0.0 } else { FIRST * run.ledger().entries().len() as f64 };
+        let choice = batches.map(|asked| asked.seconds).fold(first, f64::max);
+        Self { evaluation: median.max(LEAST_SECONDS), choice }
     }
 }
 
-/// How many of the last answers tell how long an evaluation takes.
-const RECENT: usize = 256;
+/// How many of the last answers tell how long an evaluation takes: their median, because the first of a worker includes its start.
+const RECENT: usize = 32;
 
 /// How many points to choose now; zero to wait. Enough for the free workers, and where choosing takes long compared with an evaluation, for those that
 /// will be free by the time that it is done and by the time that it will be done again.
 fn wanted(engine: &Engine, pace: &Pace, workers: usize, in_flight: usize) -> usize {
     let repeat = engine.newest_repeat();
     let Pace { evaluation, choice } = *pace;
-    let ahead = if choice > WAIT * evaluation { MARGIN * workers as f64 * choice / evaluation } else { 0.0 };
-    // As for batches: on a poor model no more than a share of what it rests on.
-    let most = 0.5 * engine.settings().batch_growth * engine.values_of(repeat) as f64;
+    let ahead = if choice <= WAIT * evaluation {
+        0.0
+    } else if engine.values_of(repeat) < workers {
+        // The first answers come together, and after a start that counts as part of them.
+        f64::INFINITY
+    } else {
+        MARGIN * workers as f64 * choice / evaluation
+    };
+    // As for batches: on a poor model no more than a share of what it rests on, or will when these are chosen.
+    let most = 0.5 * engine.settings().batch_growth * (engine.values_of(repeat) + in_flight) as f64;
     let ahead = ahead.ceil().min(most.floor()) as usize;
     if in_flight >= workers + ahead {
         return 0;

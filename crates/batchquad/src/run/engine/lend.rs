@@ -111,6 +111,11 @@ impl Engine {
         run.ledger.entries().len() < run.initial_size() || !run.has_value()
     }
 
+    /// Whether points were chosen from a belief before.
+    pub(crate) fn has_believed(&self) -> bool {
+        !self.history.is_empty()
+    }
+
     /// How many values the belief of one of the independent runs would rest on now.
     pub(crate) fn values_of(&self, repeat: usize) -> usize {
         let run = self.repeat(repeat);

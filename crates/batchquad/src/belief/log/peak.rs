@@ -35,9 +35,13 @@ const STEADY: f64 = 0.5;
 /// Points of the sample behind the covariances of the process.
 const COVARIANCES: usize = 384;
 
-/// The sampling may leave open so much of what the process does, which counts as no less than the second.
+/// The sampling may leave open so much of what the process does, which counts as no less than [`fine`].
 const SAMPLING: f64 = 0.3;
-const FINE: f64 = 2e-3;
+
+/// What the process leaves open of `log Z` counts as no less. In up to three dimensions draws are cheap.
+fn fine(dim: usize) -> f64 {
+    if dim <= 3 { 5e-4 } else { 2e-3 }
+}
 
 /// Values that are as surprising as the process expects, beside those that there are.
 const DOUBT: f64 = 0.02;
@@ -326,7 +330,7 @@ impl Sampled {
 /// The integral of the surrogate of a peak that is found, with so many draws that the sampling leaves little open beside the process; for a `rough` one
 /// with the fewest.
 fn many_draws(aim: &Target<'_>, adapted: &Adapted, rough: bool, seed: u64) -> Result<Sampled> {
-    let sd = |sampled: &Sampled| sampled.uncertain.model_variance.sqrt().max(FINE);
+    let sd = |sampled: &Sampled| sampled.uncertain.model_variance.sqrt().max(fine(aim.process.dim()));
     let mut sampled = Sampled::new(aim.process, integrate(aim, adapted, DRAWS[0], seed)?)?;
     if !rough && sampled.integral.monte_carlo > SAMPLING * sd(&sampled) {
         sampled = Sampled::new(aim.process, integrate(aim, adapted, DRAWS[1], seed)?)?;

@@ -51,7 +51,7 @@ pub(crate) fn solve_many(system: System, n: usize, l: &[f64], stride: usize, b: 
 }
 
 /// All rows of a system where the solution finds them, for a factor that is used again and again: copying them takes as long as a solution for about
-/// fifteen right-hand sides. The solutions have the same bits as those of [`solve_many`].
+/// ten right-hand sides. The solutions have the same bits as those of [`solve_many`].
 #[derive(Debug, Clone)]
 pub(crate) struct Packed {
     system: System,

@@ -26,9 +26,9 @@ StartLike = Mapping[str, float] | Sequence[float] | np.ndarray | Sequence[Mappin
 class FurtherSettings(TypedDict, total=False):
     """Choices that are seldom changed. Problem files have the same ones under the same names."""
 
-    #: Outside the initial design a batch has at most this share of the values known, because a large first batch would be chosen on a poor model. 0.5
-    #: by default; a large number switches it off.
-    batch_growth: float
+    #: Outside the initial design a batch has at most this share of the values known, because a large first batch would be chosen on a poor model. None
+    #: by default: between a quarter and a half, the more the larger the batches are. A large number switches it off.
+    batch_growth: float | None
     #: The run ends after so many batches. None by default: no limit.
     max_batches: int | None
     #: The run ends after so many seconds. None by default: no limit.

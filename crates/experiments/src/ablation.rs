@@ -73,7 +73,7 @@ fn variants(problem: Choice, plan: &Plan) -> Result<Vec<(String, usize, Settings
     for (name, size) in [("half", initial_size(dim) / 2), ("double", 2 * initial_size(dim))] {
         vary(format!("{name} the initial design"), 0, &|s| s.initial_size = Some(size));
     }
-    vary("full batches at once".into(), 0, &|s| s.batch_growth = NEVER);
+    vary("full batches at once".into(), 0, &|s| s.batch_growth = Some(NEVER));
     vary("always a full search".into(), 0, &|s| s.refit_growth = 1.0);
     vary("no later full search".into(), 0, &|s| s.refit_growth = NEVER);
     vary("one lengthscale".into(), 0, &|s| s.kernel = KernelChoice::Isotropic);

@@ -302,7 +302,8 @@ fn wanted(engine: &Engine, pace: &Pace, workers: usize, in_flight: usize) -> usi
         MARGIN * workers as f64 * choice / evaluation
     };
     // As for batches: on a poor model no more than a share of what it rests on, or will when these are chosen.
-    let most = 0.5 * engine.settings().batch_growth * (engine.values_of(repeat) + in_flight) as f64;
+    let share = engine.settings().growth(engine.prior().dim());
+    let most = 0.5 * share * (engine.values_of(repeat) + in_flight) as f64;
     let ahead = ahead.ceil().min(most.floor()) as usize;
     if in_flight >= workers + ahead {
         return 0;

@@ -23,8 +23,8 @@ pub use self::{
     report::Report,
     session::{Plan, Session, peek, peek_before_damage},
     settings::{
-        KernelChoice, KnownKernel, MOST_FOR_LOG, OnFailure, Reference, Schedule, Settings, Start, SurrogateChoice,
-        initial_size, log_initial_size,
+        BATCH_GROWTH, KernelChoice, KnownKernel, MOST_FOR_LOG, OnFailure, Reference, Schedule, Settings, Start,
+        SurrogateChoice, initial_size, log_batch_growth, log_initial_size,
     },
     stop::{Status, Stop, target_met},
 };

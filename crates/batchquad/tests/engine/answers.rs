@@ -64,15 +64,16 @@ fn units_do_not_matter() {
 
 #[test]
 fn a_batch_does_not_outgrow_what_is_known() {
-    let sizes = |growth: f64| -> Vec<usize> {
-        let settings = Settings { batch: 16, batch_growth: growth, max_evaluations: 60, ..Settings::default() };
+    let sizes = |batch_growth: Option<f64>| -> Vec<usize> {
+        let settings = Settings { batch: 16, batch_growth, max_evaluations: 60, ..Settings::default() };
         let mut engine = Engine::new(prior(2), settings, 2).unwrap();
         finish(&mut engine, &mut Fake::new(2, false, &value), &mut Memory);
         engine.ledger().batches().iter().map(|b| b.jobs.len()).collect()
     };
-    assert_eq!(sizes(0.5), [8, 4, 6, 9, 13, 16, 4]);
-    assert_eq!(sizes(1e9), [8, 16, 16, 16, 4]);
-    assert!(Engine::new(prior(2), Settings { batch_growth: 0.0, ..Settings::default() }, 2).is_err());
+    assert_eq!(sizes(Some(0.5)), [8, 4, 6, 9, 13, 16, 4]);
+    assert_eq!(sizes(None), [8, 2, 2, 3, 3, 4, 5, 6, 8, 10, 9]);
+    assert_eq!(sizes(Some(1e9)), [8, 16, 16, 16, 4]);
+    assert!(Engine::new(prior(2), Settings { batch_growth: Some(0.0), ..Settings::default() }, 2).is_err());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
+    chart::Chart,
     known::{Known, typical_depth},
     link::{Link, Questions},
     peak::{Peak, PeakRecipe},
@@ -12,8 +13,8 @@ use crate::{
     points::{Points, square_distance},
 };
 
-/// A value is explained when it is at least so deep, relative to the depth at which the process of its peak expects it. A quadratic falls off faster than
-/// most slopes do, hence the share.
+/// A value is explained when it is at least so deep, relative to the depth at which the process of its peak expects it, or at which a normal distribution in
+/// probabilities does. A quadratic falls off faster than most slopes do, hence the share.
 const EXPLAINED: f64 = 0.7;
 
 /// Values that are explained by less than this share may be on a slope of what a climb goes up to. So many of those below it, per parameter and one, tell
@@ -152,8 +153,10 @@ impl Open {
             let left = peak.known.left_out(peak.active());
             let flat: Vec<f64> = left.iter().flat_map(|&i| peak.view.enter(peak.known.nodes.row(i))).collect();
             let expected = peak.process.mean(&Points::new(known.dim(), flat)?);
+            let chart = Chart::new(peak);
             for (&i, m) in left.iter().zip(expected) {
-                let above = |share: f64| peak.known.depth[i] < share * -m;
+                let other = chart.as_ref().map_or(0.0, |c| c.share(&peak.known, i));
+                let above = |share: f64| peak.known.depth[i] < share * -m && other < share;
                 if above(EXPLAINED) {
                     open.values.push(own[i]);
                 } else if above(SLOPE) {

@@ -378,6 +378,16 @@ impl Known {
         self.largest_likelihood - self.best + 2.0 + 0.5 * self.dim() as f64 - view.log_volume
     }
 
+    /// The log-likelihood of a value.
+    pub(crate) fn log_likelihood(&self, i: usize) -> f64 {
+        self.f[i] - log_prior(self.nodes.row(i))
+    }
+
+    /// The largest log-likelihood among the values that matter.
+    pub(crate) fn largest_near(&self) -> f64 {
+        self.near().rows.iter().map(|r| self.log_likelihood(r.0)).fold(f64::NEG_INFINITY, f64::max)
+    }
+
     /// Where the climb to the surrogate's maxima begins: the best nodes and the middle of the view.
     pub(crate) fn starts(&self, view: &View) -> Vec<Vec<f64>> {
         let mut order: Vec<usize> = (0..self.f.len()).collect();

@@ -6,6 +6,7 @@
 
 mod approach;
 mod cells;
+mod chart;
 mod climb;
 mod controls;
 mod density;
@@ -45,9 +46,12 @@ use crate::{
 /// nothing smaller would be honest. It is more where the best values still differ by more.
 pub(crate) const NOT_ARRIVED: f64 = 20.0;
 
-/// Chosen by measurement: the variance of the process, times its surprise, counts `a + b/n` times with `n` values. Hyperparameters are not known
-/// either, and the less the fewer values there are to find them from.
-const CALIBRATION: (f64, f64) = (1.25, 50.0);
+/// Chosen by measurement: the variance of the process, times its surprise, counts `a + bq/n` times with `n` values for the `q` coefficients of a
+/// quadratic. Hyperparameters are not known either, and the less the fewer values there are to find them from.
+const CALIBRATION: (f64, f64) = (0.8, 7.0);
+
+/// Chosen by measurement: no less than this share of the jackknife's standard deviation is stated.
+const LEAST_OF_JACKKNIFE: f64 = 0.5;
 
 /// Chosen by measurement: draws of the edge differ a little less than the edge does from the truth.
 const EDGE_CALIBRATION: f64 = 1.5;
@@ -169,8 +173,11 @@ impl LogBelief {
     /// believed; `process`, made of both; of the sampling; of the likelihood's edge; of what may be unseen.
     #[must_use]
     pub fn parts(&self) -> [(&'static str, f64); 6] {
-        let wider = CALIBRATION.0 + CALIBRATION.1 / self.known.len() as f64;
-        let process = self.together(|peak| (wider * peak.surprise).sqrt() * peak.model_sd);
+        let process = self.together(|peak| {
+            let (n, d) = (peak.process.len() as f64, peak.process.dim() as f64);
+            let wider = CALIBRATION.0 + CALIBRATION.1 * 0.5 * (d + 1.0) * (d + 2.0) / n;
+            ((wider * peak.surprise).sqrt() * peak.model_sd).max(LEAST_OF_JACKKNIFE * peak.jackknife_sd)
+        });
         [
             ("model", self.model_sd()),
             ("jackknife", self.jackknife_sd()),

@@ -44,7 +44,7 @@ fn fine(dim: usize) -> f64 {
 }
 
 /// Values that are as surprising as the process expects, beside those that there are.
-const DOUBT: f64 = 0.02;
+const DOUBT: f64 = 0.002;
 
 /// All that was searched for: with its values it makes the peak.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -39,14 +39,15 @@ impl Engine {
     }
 
     /// How many points the next batch should have: the whole batch for an initial design, then no more than the share of the values
-    /// known that [`Settings::batch_growth`] allows.
+    /// known that [`Settings::growth`] allows.
     #[must_use]
     pub fn next_batch(&self) -> usize {
         if self.ledger.entries().len() < self.initial_size() {
             return self.settings.batch;
         }
         let values = self.ledger.values().count() + self.ledger.imported().len();
-        self.settings.batch.min((self.settings.batch_growth * values as f64) as usize).max(1)
+        let share = self.settings.growth(self.prior.dim());
+        self.settings.batch.min((share * values as f64) as usize).max(1)
     }
 
     /// How many points a run begins with: those to start from, and an initial design, of which none are needed when values were imported.

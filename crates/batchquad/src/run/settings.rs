@@ -258,14 +258,13 @@ pub fn log_initial_size(dim: usize) -> usize {
 /// error.
 pub const BATCH_GROWTH: f64 = 0.5;
 
-/// The same for a belief about the logarithm: `√batch/16`, between a quarter and a half.
+/// The same for a belief about the logarithm: `√batch/16`, between 0.25 and 0.4.
 ///
 /// The smaller the share, the fewer evaluations a run needs and the more rounds. Who evaluates many points at a time
-/// counts rounds, others count evaluations. With a quarter, 16 workers need 0.88 to 1.08 times the evaluations of one to
-/// an error of 0.02 on the four problems of `experiments cluster`; with a half, 0.87 to 1.40 times.
+/// counts rounds, others count evaluations (`crates/experiments/RESULTS.md`, many workers).
 #[must_use]
 pub fn log_batch_growth(batch: usize) -> f64 {
-    ((batch as f64).sqrt() / 16.0).clamp(0.25, BATCH_GROWTH)
+    ((batch as f64).sqrt() / 16.0).clamp(0.25, 0.4)
 }
 
 impl Settings {

@@ -298,7 +298,9 @@ mod tests {
     use super::*;
 
     fn spec(law: Law, workers: usize, schedule: Schedule) -> Spec {
-        let settings = Settings { batch: workers, max_evaluations: 32, schedule, ..Settings::default() };
+        // Full batches from the beginning, so that everybody works all the time.
+        let batch_growth = Some(1.0);
+        let settings = Settings { batch: workers, batch_growth, max_evaluations: 32, schedule, ..Settings::default() };
         Spec { problem: Choice::Zoo(Animal::Banana), seed: 3, law, settings }
     }
 

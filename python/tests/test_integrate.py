@@ -80,7 +80,7 @@ def test_all_settings_of_the_core_are_known():
     from batchquad._settings import _KNOWN
 
     # Those that are absent unless they are set.
-    assert set(_KNOWN) - set(bq.Study(prior()).settings) == {"known_kernel", "noise_sd", "repeats", "start", "stop_gain"}
+    assert set(_KNOWN) - set(bq.Study(prior()).settings) == {"batch_growth", "known_kernel", "noise_sd", "repeats", "start", "stop_gain"}
     assert set(bq.Study(prior()).settings) <= set(_KNOWN)
 
 

@@ -27,7 +27,7 @@ class FurtherSettings(TypedDict, total=False):
     """Choices that are seldom changed. Problem files have the same ones under the same names."""
 
     #: Outside the initial design a batch has at most this share of the values known, because a large first batch would be chosen on a poor model. None
-    #: by default: 0.25 for batches of up to 16 points and up to 0.4 for larger ones. A large number switches it off.
+    #: by default: 0.25 for batches of up to 16 points and up to 0.4 for larger ones, 0.5 with the other beliefs. A large number switches it off.
     batch_growth: float | None
     #: The run ends after so many batches. None by default: no limit.
     max_batches: int | None

@@ -258,10 +258,10 @@ pub fn log_initial_size(dim: usize) -> usize {
 /// error.
 pub const BATCH_GROWTH: f64 = 0.5;
 
-/// The same for a belief about the logarithm: `√batch/16`, between 0.25 and 0.4.
+/// The same for a belief about the logarithm: `√batch/16`, between 0.25 and 0.4. `MATH.md` §5.4.
 ///
-/// The smaller the share, the fewer evaluations a run needs and the more rounds. Who evaluates many points at a time
-/// counts rounds, others count evaluations (`crates/experiments/RESULTS.md`, many workers).
+/// The smaller the share, the fewer evaluations a run needs and the more rounds. Those who evaluate many points at
+/// a time count rounds, others count evaluations (`crates/experiments/RESULTS.md`, many workers).
 #[must_use]
 pub fn log_batch_growth(batch: usize) -> f64 {
     ((batch as f64).sqrt() / 16.0).clamp(0.25, 0.4)

@@ -57,21 +57,21 @@ fn run(settings: Settings, seed: u64, with_sd: bool, n: usize) -> Engine {
 #[test]
 fn heeding_the_sds_is_better_than_ignoring_them() {
     let (mut with, mut without, mut outside) = (0.0, 0.0, 0);
-    let seeds = 10;
-    for seed in 0..seeds {
+    for seed in 0..30 {
         let engine = run(Settings::default(), seed, true, 96);
         let estimate = engine.current().unwrap().estimate;
         let error = (estimate.log_z - truth()).abs();
-        let ignorant = run(Settings::default(), seed, false, 96).current().unwrap().estimate;
-        let blind = (ignorant.log_z - truth()).abs();
-        with += error / f64::from(seeds as u32);
-        without += blind / f64::from(seeds as u32);
+        if seed < 10 {
+            let ignorant = run(Settings::default(), seed, false, 96).current().unwrap().estimate;
+            with += 0.1 * error;
+            without += 0.1 * (ignorant.log_z - truth()).abs();
+        }
         outside += usize::from(error > 2.0 * estimate.log_z_sd);
         assert!(error < 4.0 * estimate.log_z_sd, "{seed}: {estimate:?}, truth {}", truth());
     }
     assert!(with < 0.5 * without, "{with} {without}");
-    // One of ten beyond two bars is ordinary, three are not.
-    assert!(outside <= 2, "{outside}");
+    // One or two of thirty beyond two bars are ordinary, five are not.
+    assert!(outside <= 4, "{outside}");
 }
 
 #[test]

@@ -46,10 +46,15 @@ const REASSURED: (usize, usize) = (2, 4);
 /// So many values that no peak explains are asked about at a time.
 const QUESTIONS: usize = 2;
 
+/// Where no value suggests another peak, points that would go up to one look elsewhere only once the others are known to less than this. Chosen by
+/// measurement: until then more is learnt from values of the peaks that were found.
+const NOTHING_LEFT: f64 = 1e-4;
+
 /// How many of eight points go up to a further peak: the better the others are known, the more, and half of them where one is known to exist
 /// (`pressing`). `grown` is by what factor the values have grown since the first was found.
 pub(crate) fn eighths(sd: f64, grown: f64, climb: Option<&ClimbRecipe>, pressing: bool, dim: usize) -> u64 {
     let known = match sd {
+        sd if climb.is_none() && sd > NOTHING_LEFT => 0,
         sd if sd > KNOWN[0] => 0,
         sd if sd > KNOWN[1] => 1,
         sd if sd > KNOWN[2] => 2,

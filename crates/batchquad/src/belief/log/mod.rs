@@ -46,12 +46,12 @@ use crate::{
 /// nothing smaller would be honest. It is more where the best values still differ by more.
 pub(crate) const NOT_ARRIVED: f64 = 20.0;
 
-/// Chosen by measurement: the variance of the process, times its surprise, counts `a + bq/n` times with `n` values for the `q` coefficients of a
+/// Chosen by measurement: the variance of the process, times its surprise, counts `a + b(q/n)²` times with `n` values for the `q` coefficients of a
 /// quadratic. Hyperparameters are not known either, and the less the fewer values there are to find them from.
-const CALIBRATION: (f64, f64) = (0.8, 7.0);
+const CALIBRATION: (f64, f64) = (0.8, 50.0);
 
 /// Chosen by measurement: no less than this share of the jackknife's standard deviation is stated.
-const LEAST_OF_JACKKNIFE: f64 = 0.5;
+const LEAST_OF_JACKKNIFE: f64 = 0.4;
 
 /// Chosen by measurement: draws of the edge differ a little less than the edge does from the truth.
 const EDGE_CALIBRATION: f64 = 1.5;
@@ -175,7 +175,7 @@ impl LogBelief {
     pub fn parts(&self) -> [(&'static str, f64); 6] {
         let process = self.together(|peak| {
             let (n, d) = (peak.process.len() as f64, peak.process.dim() as f64);
-            let wider = CALIBRATION.0 + CALIBRATION.1 * 0.5 * (d + 1.0) * (d + 2.0) / n;
+            let wider = CALIBRATION.0 + CALIBRATION.1 * (0.5 * (d + 1.0) * (d + 2.0) / n).powi(2);
             ((wider * peak.surprise).sqrt() * peak.model_sd).max(LEAST_OF_JACKKNIFE * peak.jackknife_sd)
         });
         [
@@ -184,7 +184,7 @@ impl LogBelief {
             ("process", process),
             ("sampling", self.together(|peak| peak.monte_carlo_sd)),
             ("edge", EDGE_CALIBRATION * self.together(|peak| peak.edge_sd)),
-            ("unseen", (2.0 * self.unseen()).ln_1p()),
+            ("unseen", self.unseen().ln_1p()),
         ]
     }
 

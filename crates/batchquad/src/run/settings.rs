@@ -258,13 +258,16 @@ pub fn log_initial_size(dim: usize) -> usize {
 /// error.
 pub const BATCH_GROWTH: f64 = 0.5;
 
+/// … and at most in large batches of a belief about the logarithm.
+const LARGEST_GROWTH: f64 = 0.4;
+
 /// The same for a belief about the logarithm: `√batch/16`, between 0.25 and 0.4. `MATH.md` §5.4.
 ///
 /// The smaller the share, the fewer evaluations a run needs and the more rounds. Those who evaluate many points at
 /// a time count rounds, others count evaluations (`crates/experiments/RESULTS.md`, many workers).
 #[must_use]
 pub fn log_batch_growth(batch: usize) -> f64 {
-    ((batch as f64).sqrt() / 16.0).clamp(0.25, 0.4)
+    ((batch as f64).sqrt() / 16.0).clamp(0.25, LARGEST_GROWTH)
 }
 
 impl Settings {
@@ -395,6 +398,19 @@ impl Settings {
         self.batch_growth.unwrap_or(by_default)
     }
 
+    /// How many points follow when there are so many `values` in `dim` dimensions: the whole batch, or as many as [`Settings::growth`] allows.
+    ///
+    /// A belief about the logarithm has a quadratic. A batch that would end with fewer than `d` values beyond its `q` coefficients, which say next to
+    /// nothing about it, goes on to `q + d` if [`log_batch_growth`] allows for that in large batches.
+    pub(crate) fn batch_after(&self, values: usize, dim: usize) -> usize {
+        let least = self.batch.min((self.growth(dim) * values as f64) as usize).max(1);
+        let coefficients = (dim + 1) * (dim + 2) / 2;
+        let enough = (coefficients + dim).saturating_sub(values);
+        let most = self.batch.min((LARGEST_GROWTH * values as f64) as usize);
+        let by_default = self.batch_growth.is_none() && self.model(dim).is_none();
+        if by_default && values + least >= coefficients && least < enough && enough <= most { enough } else { least }
+    }
+
     pub(crate) fn fit_options(&self) -> FitOptions {
         FitOptions { ard: self.kernel == KernelChoice::Ard, ..FitOptions::default() }
     }
@@ -407,5 +423,26 @@ impl Settings {
     /// The batch rule with its constants.
     pub(crate) fn rule(&self) -> Box<dyn Rule> {
         self.batch_rule.with(Constants { penalisation: self.penalisation, lie: self.lie })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_does_not_end_just_where_a_quadratic_is_determined() {
+        let sixteen = Settings { batch: 16, ..Settings::default() };
+        // Six parameters, 28 coefficients: a quarter of 25 would end at 31, where nothing is left over to contradict a quadratic.
+        assert_eq!(sixteen.batch_after(25, 6), 9);
+        // Before and afterwards it is a quarter.
+        assert_eq!((sixteen.batch_after(20, 6), sixteen.batch_after(34, 6)), (5, 8));
+        // No batch is larger than asked for, or than the largest share allows.
+        assert_eq!(Settings { batch: 8, ..sixteen.clone() }.batch_after(25, 6), 6);
+        assert_eq!(sixteen.batch_after(12, 4), 3);
+        // A share that was set is kept, and other beliefs have no quadratic.
+        assert_eq!(Settings { batch_growth: Some(0.25), ..sixteen.clone() }.batch_after(25, 6), 6);
+        let wsabi = Settings { surrogate: SurrogateChoice::WsabiL, ..sixteen };
+        assert_eq!(wsabi.batch_after(25, 6), 12);
     }
 }

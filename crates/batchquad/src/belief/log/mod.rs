@@ -20,6 +20,7 @@ mod proposal;
 mod recipe;
 mod scout;
 mod support;
+mod twins;
 mod uncertainty;
 mod view;
 

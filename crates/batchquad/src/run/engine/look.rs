@@ -46,8 +46,7 @@ impl Engine {
             return self.settings.batch;
         }
         let values = self.ledger.values().count() + self.ledger.imported().len();
-        let share = self.settings.growth(self.prior.dim());
-        self.settings.batch.min((share * values as f64) as usize).max(1)
+        self.settings.batch_after(values, self.prior.dim())
     }
 
     /// How many points a run begins with: those to start from, and an initial design, of which none are needed when values were imported.

@@ -175,4 +175,83 @@ mod tests {
         }
         assert!(single.variance[3] < 0.1 * points(40, 1).rows().map(|x| process.hyper.diagonal(x)).fold(0.0, f64::max));
     }
+
+    /// By how much the variance of `log Z` falls when values at these candidates are known.
+    fn reduction(fresh: &Pool<'_>, chosen: &[usize]) -> f64 {
+        let mut pool = fresh.fresh().unwrap();
+        let mut total = 0.0;
+        for &j in chosen {
+            total += pool.tells(j);
+            pool.condition(j).unwrap();
+        }
+        total
+    }
+
+    impl Pool<'_> {
+        fn fresh(&self) -> Result<Self> {
+            let none = Points::new(self.points.dim(), Vec::new())?;
+            Pool::new(self.process, self.points.clone(), self.integral.clone(), &none, MANY)
+        }
+
+        /// By how much a value at one candidate lowers the variance of `log Z`.
+        fn tells(&self, j: usize) -> f64 {
+            self.with_z[j].powi(2) / (self.variance[j] + self.process.hyper.noise.powi(2))
+        }
+
+        fn best(&self) -> usize {
+            (0..self.points.len()).max_by(|&a, &b| self.tells(a).total_cmp(&self.tells(b))).unwrap()
+        }
+    }
+
+    /// Points that are chosen one after the other, and the same when each is then exchanged for the best beside all others, again and again until that
+    /// brings nothing: all points of the batch are climbed together. `DESIGN.md`, why points are chosen one after the other.
+    #[test]
+    fn choosing_all_points_together_brings_little() {
+        for (dim, count) in [(2, 30), (4, 60), (6, 90)] {
+            for batch in [4, 16] {
+                let mut stream = Stream::new(9, Purpose::Experiment, dim as u64);
+                let nodes = Points::new(dim, stream.normals(dim * count)).unwrap();
+                let logs: Vec<f64> =
+                    nodes.rows().map(|x| (2.0 * x[0]).sin() + 0.3 * x[1] * x[1] * x[0] - dot(x, x)).collect();
+                let known = Known::new(nodes, &logs, vec![0.0; count], vec![false; count]).unwrap();
+                let process = search(&known, None, 1).unwrap().main().process.clone();
+                let candidates = Points::new(dim, stream.normals(dim * 500)).unwrap();
+                let none = Points::new(dim, Vec::new()).unwrap();
+                let first = Pool::new(&process, candidates, 250..500, &none, MANY).unwrap();
+                let before: f64 = first.with_z[250..].iter().sum::<f64>() / 250.0;
+                let mut pool = first.fresh().unwrap();
+                let mut greedy = Vec::new();
+                for _ in 0..batch {
+                    greedy.push(pool.best());
+                    pool.condition(greedy[greedy.len() - 1]).unwrap();
+                }
+                let (mut together, mut looks) = (greedy.clone(), batch);
+                loop {
+                    let last = together.clone();
+                    for k in 0..batch {
+                        let mut pool = first.fresh().unwrap();
+                        (0..batch).filter(|&l| l != k).for_each(|l| pool.condition(together[l]).unwrap());
+                        let best = pool.best();
+                        if pool.tells(best) > 1.0001 * pool.tells(together[k]) {
+                            together[k] = best;
+                        }
+                        looks += batch;
+                    }
+                    if together == last {
+                        break;
+                    }
+                }
+                let (one, all) = (before - reduction(&first, &greedy), before - reduction(&first, &together));
+                println!(
+                    "{dim} parameters, batch {batch}: standard deviation of log Z {:.2e}, after the batch {:.3e}, together {:.3e} ({:.3}), {:.0} times the work",
+                    before.sqrt(),
+                    one.sqrt(),
+                    all.sqrt(),
+                    (all / one).sqrt(),
+                    looks as f64 / batch as f64
+                );
+                assert!(all <= one * 1.000_001 && all.sqrt() > 0.7 * one.sqrt(), "{dim} {batch}: {all} {one}");
+            }
+        }
+    }
 }

@@ -29,7 +29,7 @@ pub fn check(path: &Path) -> Result<Exit> {
         (
             "plan",
             format!(
-                "{initial} points to begin with, then batches of {}, {} evaluations at most{}{}",
+                "{initial} points to begin with, then batches of up to {}, {} evaluations at most{}{}",
                 settings.batch,
                 settings.max_evaluations,
                 settings.target_sd.map(|sd| format!(" or until log Z is known to ± {sd}")).unwrap_or_default(),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    belief::{gp::FitOptions, kernel::SquaredExponential, warp::Model},
+    belief::{gp::FitOptions, kernel::SquaredExponential, log::coefficients, warp::Model},
     choose::{
         acquire::AcquisitionKind,
         design::InitialDesign,
@@ -404,7 +404,7 @@ impl Settings {
     /// nothing about it, goes on to `q + d` if [`log_batch_growth`] allows for that in large batches.
     pub(crate) fn batch_after(&self, values: usize, dim: usize) -> usize {
         let least = self.batch.min((self.growth(dim) * values as f64) as usize).max(1);
-        let coefficients = (dim + 1) * (dim + 2) / 2;
+        let coefficients = coefficients(dim);
         let enough = (coefficients + dim).saturating_sub(values);
         let most = self.batch.min((LARGEST_GROWTH * values as f64) as usize);
         let by_default = self.batch_growth.is_none() && self.model(dim).is_none();

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::{
     density::log_parts,
+    known::coefficients,
     proposal::{Normal, Proposal},
 };
 use crate::{
@@ -44,7 +45,7 @@ pub(super) fn controlled(
     let plain = weights.iter().sum::<f64>() / n as f64;
     let plain_error = between_shifts(weights, plain);
     let most = CONTROLS.min(n / 20);
-    let quadratic = (d + 1) * (d + 2) / 2;
+    let quadratic = coefficients(d);
     let cubic = quadratic + d * (d + 1) * (d + 2) / 6;
     let mut order: Vec<usize> = (0..proposal.components.len()).collect();
     order.sort_by(|&a, &b| proposal.components[b].0.total_cmp(&proposal.components[a].0));

@@ -44,6 +44,11 @@ pub(crate) fn log_prior(u: &[f64]) -> f64 {
     u.iter().map(|v| log_density(*v)).sum()
 }
 
+/// How many coefficients a quadratic in `d` dimensions has: `q = (d + 1)(d + 2)/2`.
+pub(crate) fn coefficients(d: usize) -> usize {
+    (d + 1) * (d + 2) / 2
+}
+
 /// How far down values are sharp at the least, in nats: beyond it there is nothing of the posterior in `d` dimensions.
 pub(crate) fn typical_depth(d: usize) -> f64 {
     8.0 + 2.0 * d as f64
@@ -223,7 +228,7 @@ impl Known {
     fn sharp(&self) -> f64 {
         let d = self.dim();
         let sorted = self.sorted_depths();
-        let enough = (3 * (d + 1) * (d + 2)).div_ceil(4);
+        let enough = (3 * coefficients(d)).div_ceil(2);
         typical_depth(d).max(sorted[enough.min(sorted.len()) - 1])
     }
 

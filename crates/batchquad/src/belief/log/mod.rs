@@ -28,7 +28,7 @@ pub use self::recipe::Recipe;
 pub(crate) use self::{
     approach::Search,
     integral::{Integral, resample, root_weights},
-    known::{Known, log_prior},
+    known::{Known, coefficients, log_prior},
     peak::Peak,
     process::{Placed, Process},
     recipe::{Predictor, recall, search},
@@ -175,8 +175,8 @@ impl LogBelief {
     #[must_use]
     pub fn parts(&self) -> [(&'static str, f64); 6] {
         let process = self.together(|peak| {
-            let (n, d) = (peak.process.len() as f64, peak.process.dim() as f64);
-            let wider = CALIBRATION.0 + CALIBRATION.1 * (0.5 * (d + 1.0) * (d + 2.0) / n).powi(2);
+            let share = coefficients(peak.process.dim()) as f64 / peak.process.len() as f64;
+            let wider = CALIBRATION.0 + CALIBRATION.1 * share.powi(2);
             ((wider * peak.surprise).sqrt() * peak.model_sd).max(LEAST_OF_JACKKNIFE * peak.jackknife_sd)
         });
         [

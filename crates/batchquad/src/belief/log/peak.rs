@@ -10,7 +10,7 @@ use super::{
     cells::Cell,
     fit::fit,
     integral::{Adapted, Integral, Target, adapt, integrate},
-    known::{Known, high},
+    known::{Known, coefficients, high},
     process::{Hyper, Process},
     support::Support,
     uncertainty::{Uncertainty, uncertainty},
@@ -209,7 +209,7 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
     };
     let (d, n) = (known.dim(), known.len());
     let searched = last.map_or(0, |r| r.searched);
-    let coefficients = (d + 1) * (d + 2) / 2;
+    let coefficients = coefficients(d);
     let thorough = n <= CHEAP.max(3 * coefficients / 2) || n as f64 >= 1.5 * searched as f64;
     let (rise, was_found) = match begin {
         Begin::Nowhere => (f64::INFINITY, false),
@@ -392,8 +392,7 @@ fn surprise(process: &Process, influence: &[f64]) -> (f64, f64) {
         expected += share;
         squares += share * share;
     }
-    let (n, d) = (process.len() as f64, process.dim() as f64);
-    let free = (1.0 - 0.5 * (d + 1.0) * (d + 2.0) / n).max(0.0);
+    let free = (1.0 - coefficients(process.dim()) as f64 / process.len() as f64).max(0.0);
     let count = free * expected * expected / squares.max(f64::MIN_POSITIVE);
     let ratio = jackknife / expected.max(f64::MIN_POSITIVE);
     (jackknife, ratio.powf(count / (count + DOUBT)))

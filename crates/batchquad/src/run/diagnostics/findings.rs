@@ -5,7 +5,7 @@ use super::{Finding, Forecast, Level};
 use crate::{
     belief::{
         any::Belief,
-        log::{HIDDEN, LogBelief},
+        log::{HIDDEN, LogBelief, coefficients},
         residuals::Residual,
         surrogate::Surrogate,
         warp::Model,
@@ -118,7 +118,7 @@ fn arrived(belief: &LogBelief) -> Finding {
 /// Values per coefficient of the quadratic, where there are more parameters than the error bar was calibrated for.
 fn determined(belief: &LogBelief) -> Option<Finding> {
     let (values, dim) = (belief.nodes().len(), belief.nodes().dim());
-    let coefficients = (dim + 1) * (dim + 2) / 2;
+    let coefficients = coefficients(dim);
     let value = values as f64 / coefficients as f64;
     let sentence = format!(
         "the error bar was calibrated for up to {MOST_FOR_LOG} parameters, these are {dim}; {values} values determine the {coefficients} \

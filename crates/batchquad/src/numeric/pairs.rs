@@ -1,8 +1,9 @@
-//! Exponentials of quadratic forms over pairs of points: the shape of every squared-exponential integral.
+//! Functions of quadratic forms over pairs of points: kernels, and the shape of every squared-exponential integral.
 //!
-//! The kernel, its products and its chains against Gaussians ([`MATH.md` §2](crate::math)) are all
-//! `exp(c − |sᵢ − tⱼ|² − |pᵢ + qⱼ|²)` for suitably scaled vectors, so one vectorised loop serves them all. Differences
-//! are formed before squaring: expanding the square would cost digits exactly where nodes are close together.
+//! The squared-exponential kernel, its products and its chains against Gaussians ([`MATH.md` §2](crate::math)) are all
+//! `exp(c − |sᵢ − tⱼ|² − |pᵢ + qⱼ|²)` for suitably scaled vectors, so one vectorised loop serves them all, and the
+//! rational quadratic kernel beside them. Differences are formed before squaring: expanding the square would cost digits
+//! exactly where nodes are close together.
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -56,9 +57,31 @@ impl Columns {
     }
 }
 
-/// `exp(log_scale − |sᵢ − tⱼ|² − |pᵢ + qⱼ|²)`; `p` and `q` may have dimension 0.
+/// How an entry falls off with its square.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Fall {
+    /// `exp(log_scale − r²)`.
+    Exponential { log_scale: f64 },
+    /// `scale (1 + r²/α)^{−α−order}` with `α` = [`TAIL`] and an order of 0, 1 or 2: the rational quadratic and, factors aside, its derivatives in `r²`.
+    Rational { scale: f64, order: u8 },
+}
+
+impl Fall {
+    /// Multiplies by the exponential of `log`.
+    pub(crate) fn multiply(&mut self, log: f64) {
+        match self {
+            Self::Exponential { log_scale } => *log_scale += log,
+            Self::Rational { scale, .. } => *scale *= log.exp(),
+        }
+    }
+}
+
+/// The exponent `α` of the rational quadratic. `MATH.md` §15 says why.
+pub(crate) const TAIL: f64 = 6.0;
+
+/// A function of `r² = |sᵢ − tⱼ|² + |pᵢ + qⱼ|²`; `p` and `q` may be absent.
 pub(crate) struct PairForm<'a> {
-    pub(crate) log_scale: f64,
+    pub(crate) fall: Fall,
     pub(crate) differences: (&'a Columns, &'a Columns),
     pub(crate) sums: Option<(&'a Columns, &'a Columns)>,
 }
@@ -69,12 +92,12 @@ impl PairForm<'_> {
         Arch::new().dispatch(Fill { form: self, j, first, out });
     }
 
-    /// `Σᵢ wᵢ Aᵢⱼ` for every column `j`. Cost: `d` multiplications and one exponential an entry, and no matrix.
+    /// `Σᵢ wᵢ Aᵢⱼ` for every column `j`. Cost: `d` multiplications and one exponential or division an entry, and no matrix.
     pub(crate) fn weighted_sums(&self, w: &[f64]) -> Vec<f64> {
         Arch::new().dispatch(WeightedSums { form: self, w })
     }
 
-    /// The whole matrix. Cost: `d` multiplications and one exponential an entry.
+    /// The whole matrix. Cost: `d` multiplications and one exponential or division an entry.
     pub(crate) fn matrix(&self) -> Matrix {
         let mut matrix = Matrix::zeros(self.differences.0.len(), self.differences.1.len());
         for j in 0..matrix.cols() {
@@ -312,10 +335,10 @@ impl WithSimd for Fill<'_, '_> {
 fn fill<S: Simd>(form: &PairForm, j: usize, first: usize, out: &mut [f64]) {
     let [sixteens, fours, _] = split(out).map(|part| part.len());
     for (b, block) in out.as_chunks_mut().0.iter_mut().enumerate() {
-        *block = exponentials::<S, 16>(form, j, first + b * 16);
+        *block = entries::<S, 16>(form, j, first + b * 16);
     }
     for (b, block) in out[sixteens..].as_chunks_mut().0.iter_mut().enumerate() {
-        *block = exponentials::<S, 4>(form, j, first + sixteens + b * 4);
+        *block = entries::<S, 4>(form, j, first + sixteens + b * 4);
     }
     let (length, done) = (out.len(), sixteens + fours);
     if done == length {
@@ -323,18 +346,22 @@ fn fill<S: Simd>(form: &PairForm, j: usize, first: usize, out: &mut [f64]) {
     }
     if let Some(last) = out.last_chunk_mut() {
         // Some of these again, with the same result: cheaper than one at a time.
-        *last = exponentials::<S, 4>(form, j, first + length - 4);
+        *last = entries::<S, 4>(form, j, first + length - 4);
     } else {
         for (i, entry) in out.iter_mut().enumerate() {
-            [*entry] = exponentials::<S, 1>(form, j, first + i);
+            [*entry] = entries::<S, 1>(form, j, first + i);
         }
     }
 }
 
 /// `N` entries of column `j` from row `at`: the same arithmetic for each, whatever `N`.
 #[inline(always)]
-fn exponentials<S: Simd, const N: usize>(form: &PairForm, j: usize, at: usize) -> [f64; N] {
-    let mut exponent = [form.log_scale; N];
+fn entries<S: Simd, const N: usize>(form: &PairForm, j: usize, at: usize) -> [f64; N] {
+    let start = match form.fall {
+        Fall::Exponential { log_scale } => log_scale,
+        Fall::Rational { .. } => 0.0,
+    };
+    let mut exponent = [start; N];
     let (left, right) = form.differences;
     for k in 0..left.dim() {
         subtract_squares::<S, N>(&mut exponent, &left.coordinate(k)[at..], -right.get(j, k));
@@ -344,8 +371,29 @@ fn exponentials<S: Simd, const N: usize>(form: &PairForm, j: usize, at: usize) -
             subtract_squares::<S, N>(&mut exponent, &left.coordinate(k)[at..], right.get(j, k));
         }
     }
-    exp::<S, N>(&mut exponent);
+    match form.fall {
+        Fall::Exponential { .. } => exp::<S, N>(&mut exponent),
+        Fall::Rational { scale, order: 0 } => rational::<S, N, 0>(&mut exponent, scale),
+        Fall::Rational { scale, order: 1 } => rational::<S, N, 1>(&mut exponent, scale),
+        Fall::Rational { scale, .. } => rational::<S, N, 2>(&mut exponent, scale),
+    }
     exponent
+}
+
+/// `scale (1 − x/α)^{−6−ORDER}`: a power that is a whole number needs no exponential.
+#[inline(always)]
+fn rational<S: Simd, const N: usize, const ORDER: u8>(x: &mut [f64; N], scale: f64) {
+    for x in x {
+        let base = fma::<S>(*x, -TAIL.recip(), 1.0);
+        let square = base * base;
+        let fourth = square * square;
+        let power = match ORDER {
+            0 => fourth * square,
+            1 => fourth * square * base,
+            _ => fourth * fourth,
+        };
+        *x = scale / power;
+    }
 }
 
 #[inline(always)]

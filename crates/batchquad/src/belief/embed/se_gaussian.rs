@@ -15,7 +15,7 @@ use crate::{
     error::Result,
     numeric::{
         linalg::{Factor, Matrix},
-        pairs::{Columns, PairForm},
+        pairs::{Columns, Fall, PairForm},
     },
     points::Points,
 };
@@ -92,7 +92,7 @@ impl Product {
     }
 
     pub(crate) fn form<'a>(&self, x: &'a (Columns, Columns), y: &'a (Columns, Columns)) -> PairForm<'a> {
-        PairForm { log_scale: self.log_scale, differences: (&x.0, &y.0), sums: Some((&x.1, &y.1)) }
+        PairForm { fall: Fall::Exponential { log_scale: self.log_scale }, differences: (&x.0, &y.0), sums: Some((&x.1, &y.1)) }
     }
 }
 
@@ -140,7 +140,7 @@ impl Chain {
     /// The integrals between all nodes, times `weight`.
     fn form(&self, weight: f64) -> PairForm<'_> {
         PairForm {
-            log_scale: self.log_scale + weight.ln(),
+            fall: Fall::Exponential { log_scale: self.log_scale + weight.ln() },
             differences: (&self.differences, &self.differences),
             sums: Some((&self.left, &self.right)),
         }
@@ -160,7 +160,7 @@ pub(crate) fn product_mul(
         let product = Product::new(kernel, component)?;
         let at = product.coordinates(nodes);
         let mut form = product.form(&at, &at);
-        form.log_scale += weight.ln();
+        form.fall.multiply(weight.ln());
         sizes += form.symmetric_mul(w, &mut total);
     }
     Ok((total, sizes))
@@ -217,7 +217,7 @@ impl EmbedProducts<Mixture> for SquaredExponential {
             let product = Product::new(self, component)?;
             let (left, right) = (product.coordinates(x), product.coordinates(y));
             let mut form = product.form(&left, &right);
-            form.log_scale += weight.ln();
+            form.fall.multiply(weight.ln());
             for j in 0..y.len() {
                 form.fill(j, 0, &mut column);
                 for (t, v) in total.col_mut(j).iter_mut().zip(&column) {

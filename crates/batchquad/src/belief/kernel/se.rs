@@ -5,7 +5,7 @@ use crate::{
     error::{Error, Result, require_positive},
     numeric::{
         linalg::Matrix,
-        pairs::{Columns, PairForm},
+        pairs::{Columns, Fall, PairForm},
     },
     points::Points,
 };
@@ -61,7 +61,7 @@ impl SquaredExponential {
 
     /// The kernel between whitened points.
     pub(crate) fn form<'a>(&self, left: &'a Columns, right: &'a Columns) -> PairForm<'a> {
-        PairForm { log_scale: self.sigma2.ln(), differences: (left, right), sums: None }
+        PairForm { fall: Fall::Exponential { log_scale: self.sigma2.ln() }, differences: (left, right), sums: None }
     }
 }
 

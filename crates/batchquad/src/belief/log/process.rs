@@ -1,4 +1,4 @@
-//! The Gaussian process on the log posterior density: squared exponential plus a shrunk quadratic, with noise. `MATH.md` §15.
+//! The Gaussian process on the log posterior density: a rational quadratic kernel plus that of a shrunk quadratic, with noise. `MATH.md` §15.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::{
     error::{Error, Result},
     numeric::{
         linalg::{Factor, Jitter, Matrix, transpose_mul},
-        pairs::{Columns, PairForm, add_polynomial},
+        pairs::{Columns, Fall, PairForm, TAIL, add_polynomial},
         simd::dot,
     },
     points::Points,
@@ -18,7 +18,7 @@ const JITTER: Jitter = Jitter { nugget: 1e-15, rungs: 10 };
 /// The hyperparameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Hyper {
-    /// The standard deviation `σ` of the squared-exponential part.
+    /// The standard deviation `σ` of the part that is not quadratic.
     pub(crate) sigma: f64,
     /// Its lengthscales `λ`, one per dimension.
     pub(crate) lengthscales: Vec<f64>,
@@ -30,7 +30,7 @@ pub(crate) struct Hyper {
     pub(crate) noise: f64,
 }
 
-/// The kernel `σ² exp(−½ Σ (xₐ − x′ₐ)²/λₐ²) + b₀² + b²(s + ½s²)`, `s = x·x′`.
+/// The kernel `σ² (1 + q/α)^{−α} + b₀² + b²(s + ½s²)`, `q = ½ Σ (xₐ − x′ₐ)²/λₐ²`, `α = 6`, `s = x·x′`.
 ///
 /// The last part is that of a quadratic whose coefficients are independent, `N(0, b²)` for `xₐ` and `xₐx_c/√(1 + δ)`.
 impl Hyper {
@@ -63,8 +63,16 @@ impl Placed {
     }
 }
 
-fn form<'a>(hyper: &Hyper, left: &'a Placed, right: &'a Placed) -> PairForm<'a> {
-    PairForm { log_scale: 2.0 * hyper.sigma.ln(), differences: (&left.white, &right.white), sums: None }
+/// The part of the kernel that is not quadratic.
+fn form<'a>(hyper: &Hyper, left: &'a Columns, right: &'a Columns) -> PairForm<'a> {
+    derivative(hyper, left, right, 0)
+}
+
+/// The same, or minus its first or its second derivative in `q`.
+fn derivative<'a>(hyper: &Hyper, left: &'a Columns, right: &'a Columns, order: u8) -> PairForm<'a> {
+    let factor = if order == 2 { 1.0 + TAIL.recip() } else { 1.0 };
+    let fall = Fall::Rational { scale: factor * hyper.sigma * hyper.sigma, order };
+    PairForm { fall, differences: (left, right), sums: None }
 }
 
 /// Adds the quadratic part to rows `first..` of column `j`.
@@ -73,9 +81,9 @@ fn add_quadratic(hyper: &Hyper, left: &Placed, right: &Placed, j: usize, first: 
     add_polynomial((&left.raw, &right.raw), j, first, [b0, b, 0.5 * b], out);
 }
 
-/// The kernel between two sets of points. Cost: `2d + 5` multiplications and an exponential per entry.
+/// The kernel between two sets of points. Cost: `2d + 8` multiplications and a division per entry.
 pub(crate) fn cross(hyper: &Hyper, left: &Placed, right: &Placed) -> Matrix {
-    let form = form(hyper, left, right);
+    let form = form(hyper, &left.white, &right.white);
     let mut matrix = Matrix::zeros(left.len(), right.len());
     for j in 0..right.len() {
         let column = matrix.col_mut(j);
@@ -85,9 +93,9 @@ pub(crate) fn cross(hyper: &Hyper, left: &Placed, right: &Placed) -> Matrix {
     matrix
 }
 
-/// The lower triangles of the squared-exponential and of the quadratic part.
+/// The lower triangles of the part that is not quadratic and of the one that is.
 fn lower_parts(hyper: &Hyper, nodes: &Placed) -> (Matrix, Matrix) {
-    let smooth = form(hyper, nodes, nodes).lower();
+    let smooth = form(hyper, &nodes.white, &nodes.white).lower();
     let mut quadratic = Matrix::zeros(nodes.len(), nodes.len());
     for j in 0..nodes.len() {
         add_quadratic(hyper, nodes, nodes, j, j, &mut quadratic.col_mut(j)[j..]);
@@ -147,7 +155,7 @@ pub(crate) struct Process {
     quadratic: Quadratic,
 }
 
-/// What the mean is without its squared-exponential part: `c + x·(g + ½Ax)`.
+/// The quadratic part of the mean: `c + x·(g + ½Ax)`.
 #[derive(Debug, Clone)]
 struct Quadratic {
     constant: f64,
@@ -259,9 +267,7 @@ impl Process {
     /// The mean alone. Cost: `n` kernel values per point.
     pub(crate) fn mean(&self, points: &Points) -> Vec<f64> {
         let white = self.hyper.whiten(points);
-        let form =
-            PairForm { differences: (&self.placed.white, &white), ..form(&self.hyper, &self.placed, &self.placed) };
-        let smooth = form.weighted_sums(&self.weights);
+        let smooth = form(&self.hyper, &self.placed.white, &white).weighted_sums(&self.weights);
         points.rows().zip(smooth).map(|(x, s)| self.quadratic.value(x) + s).collect()
     }
 
@@ -284,7 +290,7 @@ impl Process {
         let half = self.half(&placed);
         let reduced = Matrix::from_fn(self.len(), p, |i, k| (0..q).map(|s| half.get(i, s) * columns.get(s, k)).sum());
         let explained = transpose_mul(&reduced, &reduced);
-        let form = form(&self.hyper, &placed, &placed);
+        let form = form(&self.hyper, &placed.white, &placed.white);
         // Row by row, so that the whole matrix is never held.
         let mut row = vec![0.0; q];
         let mut prior = Matrix::zeros(p, p);
@@ -309,23 +315,24 @@ impl Process {
         // Whitened coordinates are smaller by √2.
         let scale: Vec<f64> = self.hyper.lengthscales.iter().map(|l| l * std::f64::consts::SQRT_2).collect();
         let white = Columns::from_fn(1, d, |_, k| x[k] / scale[k]);
-        let form =
-            PairForm { differences: (&self.placed.white, &white), ..form(&self.hyper, &self.placed, &self.placed) };
-        let mut pull = vec![0.0; self.len()];
-        form.fill(0, 0, &mut pull);
-        pull.iter_mut().zip(&self.weights).for_each(|(e, w)| *e *= w);
-        let total: f64 = pull.iter().sum();
-        value += total;
+        let weighted = |order: u8| -> Vec<f64> {
+            let mut entries = vec![0.0; self.len()];
+            derivative(&self.hyper, &self.placed.white, &white, order).fill(0, 0, &mut entries);
+            entries.iter_mut().zip(&self.weights).for_each(|(e, w)| *e *= w);
+            entries
+        };
+        value += weighted(0).iter().sum::<f64>();
+        let pull = weighted(1);
+        let (bend, total) = if with_hessian { (weighted(2), pull.iter().sum()) } else { (Vec::new(), 0.0) };
         let offsets =
             |a: usize| -> Vec<f64> { self.placed.white.coordinate(a).iter().map(|y| y - white.get(0, a)).collect() };
-        let mut weighted = vec![0.0; self.len()];
         for a in 0..d {
             let own = offsets(a);
-            weighted.iter_mut().zip(&pull).zip(&own).for_each(|((v, e), o)| *v = e * o);
-            gradient[a] += 2.0 * weighted.iter().sum::<f64>() / scale[a];
+            gradient[a] += 2.0 * dot(&pull, &own) / scale[a];
             if with_hessian {
+                let bent: Vec<f64> = bend.iter().zip(&own).map(|(e, o)| e * o).collect();
                 for c in 0..=a {
-                    let both = 4.0 * dot(&weighted, &offsets(c)) / (scale[a] * scale[c]);
+                    let both = 4.0 * dot(&bent, &offsets(c)) / (scale[a] * scale[c]);
                     hessian[a * d + c] += both;
                     if a == c {
                         hessian[a * d + a] -= 2.0 * total / (scale[a] * scale[a]);
@@ -372,7 +379,7 @@ pub(crate) fn log_marginal(hyper: &Hyper, data: &Data) -> Result<(f64, Vec<f64>)
         }
     }
     let mut slopes = vec![0.0; d];
-    form(hyper, &process.placed, &process.placed).slopes(alpha, alpha, &inverse, &mut slopes);
+    derivative(hyper, &process.placed.white, &process.placed.white, 1).slopes(alpha, alpha, &inverse, &mut slopes);
     // Both triangles, times the 2 by which whitened squares are smaller: ½·2·2.
     for (g, s) in gradient[3..].iter_mut().zip(slopes) {
         *g = 2.0 * s;

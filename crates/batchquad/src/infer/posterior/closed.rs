@@ -219,7 +219,7 @@ impl Part {
         let at = product.coordinates(nodes);
         let mut shares = vec![0.0; nodes.len()];
         let mut form = product.form(&at, &at);
-        form.log_scale += log_weight;
+        form.fall.multiply(log_weight);
         form.symmetric_mul(&sizes, &mut shares);
         shares.iter_mut().zip(&sizes).for_each(|(s, w)| *s *= w);
         let all: f64 = shares.iter().sum();
@@ -253,7 +253,7 @@ impl Part {
     /// `ρ P` among the nodes.
     fn form(&self) -> PairForm<'_> {
         let mut form = self.product.form(&self.at, &self.at);
-        form.log_scale += self.log_weight;
+        form.fall.multiply(self.log_weight);
         form
     }
 

@@ -233,7 +233,7 @@ mod tests {
         assert!(gain(&reciprocal(32), 8).is_none());
     }
 
-    /// A bar of twenty nats is that of a run that has not arrived, even where the largest peak has.
+    /// A bar of forty nats is that of a run that has not arrived, even where the largest peak has.
     #[test]
     fn bars_of_runs_that_have_not_arrived_are_no_trend() {
         use crate::{

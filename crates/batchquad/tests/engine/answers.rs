@@ -97,7 +97,7 @@ fn imported_values_alone_are_known_to_have_arrived() {
     let rows = grid.map(|theta| Row::new(theta.clone(), LogValue::new(bump(&theta)).unwrap())).collect();
     engine.apply(&Event::Imported { rows }).unwrap();
     let estimate = engine.current().unwrap().estimate;
-    // Quadratic, so that the belief is exact; a run that has not arrived states twenty nats.
+    // Quadratic, so that the belief is exact; a run that has not arrived states forty nats.
     assert!(estimate.log_z_sd < 0.01 && (estimate.log_z - bump_truth(2)).abs() < 1e-3, "{estimate:?}");
 }
 

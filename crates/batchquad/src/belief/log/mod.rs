@@ -1,6 +1,6 @@
 //! A belief about the logarithm of the posterior density. `MATH.md` §15.
 //!
-//! A Gaussian process on `log ℓ + log φ` (`φ` the prior density in latent coordinates): a squared-exponential part, a shrunk quadratic and noise. It climbs
+//! A Gaussian process on `log ℓ + log φ` (`φ` the prior density in latent coordinates): a rational quadratic kernel, a shrunk quadratic and noise. It climbs
 //! from values of −10⁶, is exact for normal posteriors, and carries noise. Its integral has no closed form; importance sampling of the
 //! surrogate stands for it, with an error that is known and small.
 
@@ -45,7 +45,7 @@ use crate::{
 
 /// The standard deviation of `log Z` that is stated at the least before a run has arrived: where the posterior is has not been seen, so
 /// nothing smaller would be honest. It is more where the best values still differ by more.
-pub(crate) const NOT_ARRIVED: f64 = 20.0;
+pub(crate) const NOT_ARRIVED: f64 = 40.0;
 
 /// Chosen by measurement: the variance of the process, times its surprise, counts `a + b(q/n)²` times with `n` values for the `q` coefficients of a
 /// quadratic. Hyperparameters are not known either, and the less the fewer values there are to find them from.
@@ -194,7 +194,7 @@ impl LogBelief {
         self.parts()[2].1
     }
 
-    /// The belief about the evidence: the variances of the last four [parts](Self::parts) together; before the run has arrived no less than twenty nats.
+    /// The belief about the evidence: the variances of the last four [parts](Self::parts) together; before the run has arrived no less than forty nats.
     #[must_use]
     pub fn estimate(&self) -> Estimate {
         let known = self.parts()[2..].iter().map(|(_, sd)| sd * sd).sum::<f64>().sqrt();
@@ -231,7 +231,7 @@ impl LogBelief {
         &self.main().process.hyper.lengthscales
     }
 
-    /// The variance `σ²` of the squared-exponential part.
+    /// The variance `σ²` of the part that is not quadratic.
     pub(crate) fn sigma2(&self) -> f64 {
         self.main().process.hyper.sigma.powi(2)
     }

@@ -92,7 +92,11 @@ impl Product {
     }
 
     pub(crate) fn form<'a>(&self, x: &'a (Columns, Columns), y: &'a (Columns, Columns)) -> PairForm<'a> {
-        PairForm { fall: Fall::Exponential { log_scale: self.log_scale }, differences: (&x.0, &y.0), sums: Some((&x.1, &y.1)) }
+        PairForm {
+            fall: Fall::Exponential { log_scale: self.log_scale },
+            differences: (&x.0, &y.0),
+            sums: Some((&x.1, &y.1)),
+        }
     }
 }
 

@@ -27,7 +27,7 @@ pub const BARS: [(usize, f64); 3] = [(4, 1.1), (8, 1.25), (16, 1.4)];
 pub fn budget(problem: Choice) -> usize {
     match problem {
         Choice::Mixture => 320,
-        Choice::Zoo(_) | Choice::World(_) | Choice::Noisy(..) => 256,
+        Choice::Zoo(_) | Choice::World(_) | Choice::Noisy(..) | Choice::Family(_) => 256,
         // |g| has kinks: with fewer, half of the runs would not get to 2 %.
         Choice::InModel | Choice::InModelPositive => 192,
         Choice::GpEvidence => 96,

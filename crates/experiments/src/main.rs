@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use experiments::{
     ablation, branin, calibration,
     cluster::{self, Law},
-    comparators, convergence, in_model, model_evidence, penalisation,
+    comparators, convergence, families, in_model, model_evidence, penalisation,
     plan::Plan,
     problems::Choice,
     publish,
@@ -64,6 +64,20 @@ enum Experiment {
         /// The batch sizes.
         #[arg(long, value_delimiter = ',', default_values_t = calibration::BATCHES)]
         batches: Vec<usize>,
+    },
+    /// Errors and intervals of the default belief on families of generated problems, on which nothing was tuned.
+    Families {
+        #[command(flatten)]
+        common: Common,
+        /// Some of the families, by name; all by default.
+        #[arg(long, value_delimiter = ',')]
+        only: Vec<String>,
+        /// The batch sizes.
+        #[arg(long, value_delimiter = ',', default_values_t = families::BATCHES)]
+        batches: Vec<usize>,
+        /// A `readings.csv` of another version, to be compared with member by member.
+        #[arg(long, value_name = "FILE")]
+        against: Option<PathBuf>,
     },
     /// When the default belief stops at target_sd = 0.05, beside when its error was below 0.05 for good.
     StoppingLog {
@@ -257,6 +271,11 @@ fn perform(experiment: Experiment) -> Result<()> {
         }
         Experiment::Coverage { common, only, batches } => {
             print!("{}", calibration::run(&common.plan()?, &common.workshop(), &only, &batches)?);
+            Ok(())
+        }
+        Experiment::Families { common, only, batches, against } => {
+            let (plan, workshop) = (common.plan()?, common.workshop());
+            print!("{}", families::run(&plan, &workshop, &only, &batches, against.as_deref())?);
             Ok(())
         }
         Experiment::StoppingLog { common, only } => {

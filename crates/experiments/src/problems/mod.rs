@@ -1,5 +1,6 @@
 //! Integrals with known answers.
 
+pub mod families;
 mod gp_evidence;
 mod in_model;
 mod mixture;
@@ -71,6 +72,9 @@ pub enum Choice {
     /// The same with noise, which is another one for every seed.
     #[value(skip)]
     Noisy(world::World, world::Noise),
+    /// A member of one of the [`families`], another one for every seed.
+    #[value(skip)]
+    Family(families::Family),
 }
 
 impl Choice {
@@ -86,6 +90,7 @@ impl Choice {
             Self::InModelPositive => in_model(seed, true),
             Self::Zoo(animal) => animal.build(),
             Self::World(world) => world.build(),
+            Self::Family(family) => family.build(seed),
             Self::Noisy(world, noise) => {
                 let name = self.name().into();
                 Ok(Problem { name, ..world::noisy(world.build()?, noise.sd(), seed) })
@@ -104,6 +109,7 @@ impl Choice {
             Self::Zoo(animal) => animal.name(),
             Self::World(world) => world.name(),
             Self::Noisy(world, noise) => world.noisy_name(noise),
+            Self::Family(family) => family.name(),
         }
     }
 }

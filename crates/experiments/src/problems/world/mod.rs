@@ -5,7 +5,7 @@
 mod noise;
 mod regression;
 mod shapes;
-mod simulators;
+pub(super) mod simulators;
 mod sinusoid;
 
 pub use noise::{Noise, noisy};

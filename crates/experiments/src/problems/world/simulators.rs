@@ -17,8 +17,8 @@ fn log_normal_prior(parameters: &[(&str, f64, f64)]) -> Result<Prior> {
 }
 
 /// One step of Runge–Kutta of order four.
-fn step(state: [f64; 2], h: f64, slope: impl Fn([f64; 2]) -> [f64; 2]) -> [f64; 2] {
-    let ahead = |k: [f64; 2], h: f64| [state[0] + h * k[0], state[1] + h * k[1]];
+pub fn step<const N: usize>(state: [f64; N], h: f64, slope: impl Fn([f64; N]) -> [f64; N]) -> [f64; N] {
+    let ahead = |k: [f64; N], h: f64| -> [f64; N] { std::array::from_fn(|a| state[a] + h * k[a]) };
     let k1 = slope(state);
     let k2 = slope(ahead(k1, 0.5 * h));
     let k3 = slope(ahead(k2, 0.5 * h));
@@ -27,7 +27,7 @@ fn step(state: [f64; 2], h: f64, slope: impl Fn([f64; 2]) -> [f64; 2]) -> [f64; 
 }
 
 /// What a simulator returns for a value that is not a number.
-fn finite(log_likelihood: f64) -> f64 {
+pub fn finite(log_likelihood: f64) -> f64 {
     if log_likelihood.is_finite() { log_likelihood } else { f64::NEG_INFINITY }
 }
 

@@ -102,6 +102,11 @@ impl Points {
         &self.coordinates
     }
 
+    /// The coordinates, point by point, to be replaced by finite ones.
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [f64] {
+        &mut self.coordinates
+    }
+
     /// Some of the points, by their numbers.
     pub(crate) fn select(&self, which: &[usize]) -> Self {
         Self { dim: self.dim, coordinates: which.iter().flat_map(|&i| self.row(i).iter().copied()).collect() }

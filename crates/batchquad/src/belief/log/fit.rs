@@ -49,7 +49,8 @@ impl Scale {
         let low = data.targets.iter().copied().fold(f64::INFINITY, f64::min);
         let high = data.targets.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let range = (high - low).max(1.0);
-        let mut squares: Vec<f64> = data.nodes.rows().map(|x| x.iter().map(|v| v * v).sum()).collect();
+        let mut squares: Vec<f64> =
+            data.straighten(&data.nodes).0.rows().map(|x| x.iter().map(|v| v * v).sum()).collect();
         squares.sort_by(f64::total_cmp);
         let bend = spread / (1.0 + squares[squares.len() / 2]);
         let length = 1.5 * (data.nodes.dim() as f64).sqrt();

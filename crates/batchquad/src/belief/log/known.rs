@@ -1,6 +1,7 @@
 //! The values as the process sees them: how far each is below the best, and which of them matter. `MATH.md` §15.
 
 use super::{
+    bend::Bend,
     process::{Data, Process},
     view::{Region, View},
 };
@@ -198,6 +199,7 @@ impl Known {
             targets: rows.iter().map(|r| r.1).collect(),
             variances: rows.iter().map(|r| r.2).collect(),
             common: rows.iter().map(|r| !self.given[r.0]).collect(),
+            bend: None,
         })
     }
 
@@ -251,10 +253,10 @@ impl Known {
     }
 
     /// The data of a process on the values that matter and on the `active` of those left out, which are taken to be at the outer depth.
-    pub(crate) fn near_data(&self, view: &View, near: &Near, active: &[usize]) -> Result<Data> {
+    pub(crate) fn near_data(&self, view: &View, near: &Near, active: &[usize], bend: Option<&Bend>) -> Result<Data> {
         let mut rows = near.rows.clone();
         rows.extend(active.iter().map(|&i| (i, -near.outer, (TOLERANCE * near.outer).powi(2))));
-        self.data(view, &rows)
+        Ok(Data { bend: bend.cloned(), ..self.data(view, &rows)? })
     }
 
     /// What a [`Support`] rests on: half the distance from each node to the nearest one on the other side of the likelihood's edge, negative where the
@@ -271,7 +273,7 @@ impl Known {
         targets.extend(outside.iter().map(|x| -nearest(x, &inside)));
         let variances = targets.iter().map(|t| t * t / 3.0).collect();
         let common = vec![true; targets.len()];
-        Ok(Data { nodes: Points::from_rows(&[inside, outside].concat())?, targets, variances, common })
+        Ok(Data { nodes: Points::from_rows(&[inside, outside].concat())?, targets, variances, common, bend: None })
     }
 
     /// Nodes left out, not `active` yet, at which the process expects more than there can be.

@@ -5,6 +5,7 @@
 //! surrogate stands for it, with an error that is known and small.
 
 mod approach;
+mod bend;
 mod cells;
 mod chart;
 mod climb;

@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     approach::{FEW_DRAWS, Search, SearchRecipe, make_search, search_recipe},
+    bend::Bend,
     cells::Cell,
     fit::fit,
-    integral::{Adapted, Integral, Target, adapt, integrate},
+    integral::{Adapted, Integral, Target, adapt, integrate, resample},
     known::{Known, coefficients, high},
     process::{Hyper, Process},
     support::Support,
@@ -43,6 +44,17 @@ fn fine(dim: usize) -> f64 {
     if dim <= 3 { 5e-4 } else { 2e-3 }
 }
 
+/// Points of the posterior's sample that a bend is fitted to, and how many nats it has to gain at each, to be tried.
+const BENT: usize = 512;
+const WORTH: f64 = 0.01;
+
+/// A bend is kept if it raises the marginal likelihood by so many nats, and so many for each of its coefficients.
+const EVIDENT: f64 = 4.0;
+const PER: f64 = 1.0;
+
+/// One is looked for again when there are so many times as many values.
+const MORE: f64 = 1.1;
+
 /// Chosen by measurement: so many values that are as surprising as the process expects stand beside those that there are.
 const DOUBT: f64 = 2.0;
 
@@ -67,6 +79,12 @@ pub(crate) struct PeakRecipe {
     /// Where the posterior is: the coordinates to begin with when there are more values.
     pub(crate) posterior: Region,
     hyper: Hyper,
+    /// In these coordinates, those in which the posterior is straight, where it is bent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bend: Option<Bend>,
+    /// How many nodes there were when one was last looked for.
+    #[serde(default)]
+    bent: usize,
     /// Nodes far below that the process has to be told of.
     active: Vec<usize>,
     /// Nodes that belong to another peak.
@@ -123,26 +141,35 @@ impl Peak {
 }
 
 /// The process on the values that matter, with `active` ones of the others.
-fn near_process(known: &Known, view: &View, hyper: Hyper, active: &[usize]) -> Result<Process> {
-    Process::new(hyper, known.near_data(view, &known.near(), active)?)
+fn near_process(known: &Known, view: &View, recipe: &PeakRecipe) -> Result<Process> {
+    let data = known.near_data(view, &known.near(), &recipe.active, recipe.bend.as_ref())?;
+    Process::new(recipe.hyper.clone(), data)
 }
 
 /// A process with what it was told, and where the likelihood is not zero.
 struct Settled {
     process: Process,
+    /// How well the first fit, without those that joined, explains the values.
+    objective: f64,
     active: Vec<usize>,
     support: Option<Support>,
 }
 
 /// A fit on the values that matter; others join where the fit contradicts them. Likelihoods of zero where the fit expects much are the business of a
 /// [`Support`]: a smooth process cannot fall off a cliff.
-fn settle(known: &Known, view: &View, warm: (Option<&Hyper>, Option<&Hyper>), thorough: bool) -> Result<Settled> {
-    let (warm, warm_support) = warm;
+fn settle(
+    known: &Known,
+    view: &View,
+    bend: Option<&Bend>,
+    (warm, warm_support): (Option<&Hyper>, Option<&Hyper>),
+    thorough: bool,
+) -> Result<Settled> {
     let near = known.near();
     let mut support = None;
     let cap = known.noise_cap();
     let mut active: Vec<usize> = Vec::new();
-    let mut process = fit(&known.near_data(view, &near, &active)?, warm, thorough, cap)?.process;
+    let first = fit(&known.near_data(view, &near, &active, bend)?, warm, thorough, cap)?;
+    let (mut process, objective) = (first.process, first.objective / first.share);
     for round in 0..3 {
         let mut more = known.contradicted(view, &process, &near, &active)?;
         if support.is_none() && more.iter().any(|&i| known.depth[i].is_infinite()) {
@@ -153,14 +180,40 @@ fn settle(known: &Known, view: &View, warm: (Option<&Hyper>, Option<&Hyper>), th
             break;
         }
         active.extend(more);
-        let data = known.near_data(view, &near, &active)?;
+        let data = known.near_data(view, &near, &active, bend)?;
         process = if round == 0 {
             fit(&data, Some(&process.hyper.clone()), false, cap)?.process
         } else {
             Process::new(process.hyper, data)?
         };
     }
-    Ok(Settled { process, active, support })
+    Ok(Settled { process, objective, active, support })
+}
+
+/// The same values in other coordinates, straight where these are bent or the other way round, if they are explained better so.
+fn straighten(
+    known: &Known,
+    view: &View,
+    settled: &Settled,
+    integral: &Integral,
+    warm_support: Option<&Hyper>,
+) -> Result<Option<Settled>> {
+    let own = settled.process.data.bend.as_ref();
+    let warm = (Some(&settled.process.hyper), warm_support);
+    let mut best: Option<(f64, Settled)> = None;
+    let sample = integral.points.select(&resample(&integral.weights, BENT, 0.5));
+    let allowance = |bend: Option<&Bend>| bend.map_or(0.0, |b| EVIDENT + PER * b.coefficients() as f64);
+    let now = settled.objective - allowance(own);
+    let candidate = Bend::fit(&sample, settled.process.len()).filter(|(_, gain)| *gain > WORTH).map(|c| c.0);
+    let straight = own.is_some().then_some(None);
+    for bend in candidate.as_ref().map(Some).into_iter().chain(straight) {
+        let other = settle(known, view, bend, warm, own.is_some() != bend.is_some())?;
+        let score = other.objective - allowance(bend);
+        if score > now && best.as_ref().is_none_or(|b| score > b.0) {
+            best = Some((score, other));
+        }
+    }
+    Ok(best.map(|b| b.1))
 }
 
 fn target<'a>(
@@ -231,6 +284,7 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
     };
     // The coordinates follow the posterior until it has settled.
     let mut hyper = last.map(|r| r.hyper.clone());
+    let mut bend = last.and_then(|r| r.bend.clone().zip(View::new(r.view.clone())));
     let mut made: Option<(View, Settled, Adapted, Integral)> = None;
     let warm_support = last.and_then(|r| r.support.as_ref());
     let mut moved = f64::INFINITY;
@@ -238,7 +292,9 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
     let mut round = 0;
     while round < MOVES {
         let Some(view) = View::new(posterior.clone()) else { break };
-        let settled = settle(known, &view, (hyper.as_ref(), warm_support), thorough || again || hyper.is_none())?;
+        let own = bend.as_ref().map(|(bend, of)| bend.moved(of, &view));
+        let warm = (hyper.as_ref(), warm_support);
+        let settled = settle(known, &view, own.as_ref(), warm, thorough || again || hyper.is_none())?;
         let aim = target(known, &view, &settled.process, settled.support.as_ref(), cell);
         let adapted = adapt(&aim, &known.starts(&view), seed)?;
         let integral = integrate(&aim, &adapted, FEW_DRAWS, seed)?;
@@ -256,16 +312,32 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
             posterior = view.leave_moments(&integral.mean, &integral.covariance);
         }
         hyper = Some(settled.process.hyper.clone());
+        bend = own.zip(View::new(view.region.clone()));
         made = Some((view, settled, adapted, integral));
         if !good || far < SETTLED {
             break;
         }
         round += 1;
     }
-    let Some((view, Settled { process, active, support }, adapted, integral)) = made else {
+    let Some((view, mut settled, mut adapted, mut integral)) = made else {
         // The region that the search began with has no coordinates.
         return Err(Error::Numerical { what: "coordinates of the posterior".into(), reason: "there are none".into() });
     };
+    let last_bent = last.map_or(0, |r| r.bent);
+    let look = n as f64 >= MORE * last_bent as f64 && settled.process.len() >= coefficients + 2;
+    if look
+        && integral.effective > 0.02
+        && let Some(bent) = straighten(known, &view, &settled, &integral, warm_support)?
+    {
+        let aim = target(known, &view, &bent.process, bent.support.as_ref(), cell);
+        adapted = adapt(&aim, &known.starts(&view), seed)?;
+        integral = integrate(&aim, &adapted, FEW_DRAWS, seed)?;
+        if integral.effective > 0.02 {
+            posterior = view.leave_moments(&integral.mean, &integral.covariance);
+        }
+        settled = bent;
+    }
+    let Settled { process, active, support, .. } = settled;
     let mut recipe = PeakRecipe {
         found: false,
         arrived: false,
@@ -276,6 +348,8 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
         view: view.region.clone(),
         posterior,
         hyper: process.hyper.clone(),
+        bend: process.data.bend.clone(),
+        bent: if look { n } else { last_bent },
         active,
         foreign: known.foreign(),
         support: support.as_ref().map(|s| s.hyper().clone()),
@@ -314,16 +388,20 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
     finish(known, recipe, (view, process, support, sampled), looking, seed)
 }
 
-/// An integral of the surrogate, and what the process does not know about it.
+/// An integral of the surrogate, what the process does not know about it, and how far it can be believed.
 struct Sampled {
     integral: Integral,
     uncertain: Uncertainty,
+    /// The variance of `log Z` by the jackknife, and its [ratio](surprise) to what the process expects.
+    jackknife: f64,
+    surprise: f64,
 }
 
 impl Sampled {
     fn new(process: &Process, integral: Integral) -> Result<Self> {
         let uncertain = uncertainty(process, &integral, COVARIANCES)?;
-        Ok(Self { integral, uncertain })
+        let (jackknife, surprise) = surprise(process, &uncertain.influence);
+        Ok(Self { integral, uncertain, jackknife, surprise })
     }
 }
 
@@ -340,8 +418,10 @@ fn many_draws(aim: &Target<'_>, adapted: &Adapted, rough: bool, seed: u64) -> Re
     Ok(sampled)
 }
 
-fn log_evidence(known: &Known, view: &View, Sampled { integral, uncertain }: &Sampled) -> f64 {
-    known.best + integral.log_mass + view.log_volume + uncertain.inflation.0
+/// The logarithm of the expected integral. Where values are less surprising than the process expects, its variances are too large, and so is what they add.
+fn log_evidence(known: &Known, view: &View, sampled: &Sampled) -> f64 {
+    let inflation = sampled.surprise.min(1.0) * sampled.uncertain.inflation.0;
+    known.best + sampled.integral.log_mass + view.log_volume + inflation
 }
 
 /// By how much the surrogate's maximum may exceed the best node, in nats.
@@ -358,7 +438,7 @@ pub(crate) fn recall(
 ) -> Result<Peak> {
     let known = &known.without(&recipe.foreign);
     let view = View::made(recipe.view.clone())?;
-    let process = near_process(known, &view, recipe.hyper.clone(), &recipe.active)?;
+    let process = near_process(known, &view, recipe)?;
     let labels = |hyper: &Hyper| Support::new(hyper.clone(), known.distances(&view, &known.near())?);
     let support = recipe.support.as_ref().map(labels).transpose()?;
     let aim = target(known, &view, &process, support.as_ref(), cell);
@@ -376,7 +456,7 @@ pub(crate) fn recall(
 pub(crate) fn predictor(known: &Known, recipe: &PeakRecipe) -> Result<(View, Process)> {
     let known = &known.without(&recipe.foreign);
     let view = View::made(recipe.view.clone())?;
-    let process = near_process(known, &view, recipe.hyper.clone(), &recipe.active)?;
+    let process = near_process(known, &view, recipe)?;
     Ok((view, process))
 }
 
@@ -406,8 +486,7 @@ fn finish(
     seed: u64,
 ) -> Result<Peak> {
     let log_z = log_evidence(known, &view, &sampled);
-    let Sampled { integral, uncertain } = sampled;
-    let (jackknife, surprise) = surprise(&process, &uncertain.influence);
+    let Sampled { integral, uncertain, jackknife, surprise } = sampled;
     let edge_sd = match &support {
         Some(support) => support.spread(&integral, seed)?,
         None => 0.0,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::bend::Bend;
 use crate::{
     error::{Error, Result},
     numeric::{
@@ -39,9 +40,9 @@ impl Hyper {
         Columns::scaled(points, &scale)
     }
 
-    /// The kernel of a point with itself.
-    pub(crate) fn diagonal(&self, x: &[f64]) -> f64 {
-        let s = dot(x, x);
+    /// The kernel of a point, in straight coordinates, with itself.
+    fn diagonal(&self, z: &[f64]) -> f64 {
+        let s = dot(z, z);
         self.sigma * self.sigma + self.constant * self.constant + self.quadratic * self.quadratic * (s + 0.5 * s * s)
     }
 }
@@ -54,8 +55,9 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
-    pub(crate) fn new(hyper: &Hyper, points: &Points) -> Self {
-        Self { raw: Columns::scaled(points, &vec![1.0; points.dim()]), white: hyper.whiten(points) }
+    /// Of points in straight coordinates.
+    fn new(hyper: &Hyper, straight: &Points) -> Self {
+        Self { raw: Columns::scaled(straight, &vec![1.0; straight.dim()]), white: hyper.whiten(straight) }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -112,6 +114,8 @@ pub(crate) struct Data {
     pub(crate) variances: Vec<f64>,
     /// Which values have the common noise; the others have the variance above alone.
     pub(crate) common: Vec<bool>,
+    /// In what coordinates the kernel and the mean see the nodes, if not in these.
+    pub(crate) bend: Option<Bend>,
 }
 
 /// The least noise relative to the constant's standard deviation: what values without the common noise have for the sake of the
@@ -126,6 +130,15 @@ impl Data {
             targets: which.iter().map(|&i| self.targets[i]).collect(),
             variances: which.iter().map(|&i| self.variances[i]).collect(),
             common: which.iter().map(|&i| self.common[i]).collect(),
+            bend: self.bend.clone(),
+        }
+    }
+
+    /// Points in straight coordinates, with the logarithm of how much these are stretched there.
+    pub(crate) fn straighten(&self, points: &Points) -> (Points, Vec<f64>) {
+        match &self.bend {
+            Some(bend) => bend.straighten(points),
+            None => (points.clone(), vec![0.0; points.len()]),
         }
     }
 
@@ -136,7 +149,7 @@ impl Data {
     }
 }
 
-/// `−½|x|²`: the shape of the mean.
+/// `−½|x|²`: the shape of the mean `−½β|x|²`, `β ≥ 0`.
 fn bowl(x: &[f64]) -> f64 {
     -0.5 * dot(x, x)
 }
@@ -145,10 +158,10 @@ fn bowl(x: &[f64]) -> f64 {
 #[derive(Debug, Clone)]
 pub(crate) struct Process {
     pub(crate) hyper: Hyper,
-    /// The curvature `β ≥ 0` of the mean `−½β|x|²`.
-    pub(crate) beta: f64,
     pub(crate) data: Data,
     placed: Placed,
+    /// What the mean does not explain, `t − μ`.
+    residual: Vec<f64>,
     pub(crate) factor: Factor,
     /// `α = K⁻¹(t − μ)`.
     pub(crate) weights: Vec<f64>,
@@ -212,7 +225,8 @@ impl Process {
     }
 
     fn with_parts(hyper: Hyper, data: Data) -> Result<(Self, (Matrix, Matrix))> {
-        let placed = Placed::new(&hyper, &data.nodes);
+        let (straight, stretch) = data.straighten(&data.nodes);
+        let placed = Placed::new(&hyper, &straight);
         let parts = lower_parts(&hyper, &placed);
         let n = data.targets.len();
         let gram = || {
@@ -227,17 +241,15 @@ impl Process {
         };
         let scale = hyper.sigma * hyper.sigma + hyper.constant * hyper.constant;
         let factor = Factor::new(gram, scale, JITTER)?;
-        let h: Vec<f64> = data.nodes.rows().map(bowl).collect();
-        let (ky, kh) = (factor.solve_vec(&data.targets), factor.solve_vec(&h));
+        let h: Vec<f64> = straight.rows().map(bowl).collect();
+        let y: Vec<f64> = data.targets.iter().zip(&stretch).map(|(t, s)| t - s).collect();
+        let (ky, kh) = (factor.solve_vec(&y), factor.solve_vec(&h));
         let information = dot(&h, &kh);
         let beta = if information > 0.0 { (dot(&h, &ky) / information).max(0.0) } else { 0.0 };
         let weights: Vec<f64> = ky.iter().zip(&kh).map(|(y, h)| y - beta * h).collect();
         let quadratic = Quadratic::new(&hyper, &placed.raw, &weights, beta);
-        Ok((Self { hyper, beta, data, placed, factor, weights, quadratic }, parts))
-    }
-
-    pub(crate) fn mu(&self, x: &[f64]) -> f64 {
-        self.beta * bowl(x)
+        let residual = y.iter().zip(&h).map(|(y, h)| y - beta * h).collect();
+        Ok((Self { hyper, data, placed, residual, factor, weights, quadratic }, parts))
     }
 
     pub(crate) fn dim(&self) -> usize {
@@ -261,25 +273,29 @@ impl Process {
     }
 
     pub(crate) fn place(&self, points: &Points) -> Placed {
-        Placed::new(&self.hyper, points)
+        Placed::new(&self.hyper, &self.data.straighten(points).0)
+    }
+
+    /// The variance at points before any value is known.
+    pub(crate) fn prior_variance(&self, points: &Points) -> Vec<f64> {
+        self.data.straighten(points).0.rows().map(|z| self.hyper.diagonal(z)).collect()
     }
 
     /// The mean alone. Cost: `n` kernel values per point.
     pub(crate) fn mean(&self, points: &Points) -> Vec<f64> {
-        let white = self.hyper.whiten(points);
+        let (straight, stretch) = self.data.straighten(points);
+        let white = self.hyper.whiten(&straight);
         let smooth = form(&self.hyper, &self.placed.white, &white).weighted_sums(&self.weights);
-        points.rows().zip(smooth).map(|(x, s)| self.quadratic.value(x) + s).collect()
+        let parts = straight.rows().zip(smooth).zip(stretch);
+        parts.map(|((z, smooth), stretch)| self.quadratic.value(z) + smooth + stretch).collect()
     }
 
     /// Mean and variance. Cost: `n²` per point.
     pub(crate) fn predict(&self, points: &Points) -> Predicted {
         let mean = self.mean(points);
         let k = self.half(&self.place(points));
-        let variance = points
-            .rows()
-            .enumerate()
-            .map(|(j, x)| (self.hyper.diagonal(x) - dot(k.col(j), k.col(j))).max(0.0))
-            .collect();
+        let before = self.prior_variance(points);
+        let variance = before.iter().enumerate().map(|(j, v)| (v - dot(k.col(j), k.col(j))).max(0.0)).collect();
         Predicted { mean, variance }
     }
 
@@ -309,6 +325,13 @@ impl Process {
 
     /// The mean with its gradient and, row by row, its Hessian at one point. Cost: `nd` and, for the Hessian, `nd²`.
     pub(crate) fn jet(&self, x: &[f64], with_hessian: bool) -> (f64, Vec<f64>, Vec<f64>) {
+        let Some(bend) = &self.data.bend else { return self.straight_jet(x, with_hessian) };
+        let (value, gradient, hessian) = self.straight_jet(&bend.at(x), with_hessian);
+        bend.pull(x, (value, &gradient, &hessian))
+    }
+
+    /// The same in straight coordinates, without what these are stretched by.
+    fn straight_jet(&self, x: &[f64], with_hessian: bool) -> (f64, Vec<f64>, Vec<f64>) {
         let d = x.len();
         let (mut value, mut gradient) = (self.quadratic.value(x), self.quadratic.gradient(x));
         let mut hessian = if with_hessian { self.quadratic.bend.clone() } else { Vec::new() };
@@ -353,9 +376,9 @@ impl Process {
 pub(crate) fn log_marginal(hyper: &Hyper, data: &Data) -> Result<(f64, Vec<f64>)> {
     let (process, (smooth, quadratic)) = Process::with_parts(hyper.clone(), data.clone())?;
     let n = data.targets.len();
-    let residual: Vec<f64> = data.targets.iter().zip(data.nodes.rows()).map(|(t, x)| t - process.mu(x)).collect();
     let alpha = &process.weights;
-    let value = -0.5 * (dot(&residual, alpha) + process.factor.log_det() + n as f64 * std::f64::consts::TAU.ln());
+    let value =
+        -0.5 * (dot(&process.residual, alpha) + process.factor.log_det() + n as f64 * std::f64::consts::TAU.ln());
     if !value.is_finite() {
         return Err(Error::Numerical { what: "marginal likelihood".into(), reason: "not a number".into() });
     }
@@ -397,7 +420,7 @@ mod tests {
         let nodes = Points::from_rows(&(0..12).map(|_| stream.normals(3)).collect::<Vec<_>>()).unwrap();
         let targets = nodes.rows().map(|x| -dot(x, x) + (2.0 * x[0]).sin() + 0.3 * x[1] * x[2]).collect();
         let variances = (0..12).map(|i| 0.01 * f64::from(i % 3)).collect();
-        Data { nodes, targets, variances, common: (0..12).map(|i| i % 4 != 1).collect() }
+        Data { nodes, targets, variances, common: (0..12).map(|i| i % 4 != 1).collect(), bend: None }
     }
 
     fn hyper(log: &[f64]) -> Hyper {

@@ -12,9 +12,9 @@ use super::{
     integral::Mode,
     known::{Known, typical_depth},
     peak::{self, Begin, Peak, PeakRecipe},
-    process::{Hyper, Process},
+    process::Process,
     proposal::Normal,
-    scout::{self, Scout, Seen},
+    scout::{self, Scout, ScoutRecipe, Seen},
     view::{Region, View},
 };
 use crate::{error::Result, numeric::log_sum::log_sum_exp, points::Points};
@@ -35,7 +35,7 @@ pub struct Recipe {
     #[serde(flatten)]
     pub(crate) main: PeakRecipe,
     /// The process that looks for what the others cannot see.
-    scout: Hyper,
+    scout: ScoutRecipe,
     /// Further peaks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) others: Vec<PeakRecipe>,
@@ -263,8 +263,7 @@ pub(crate) fn search(known: &Known, last: Option<&Recipe>, seed: u64) -> Result<
     }
     let peaks = peaks.sorted()?;
     let thorough = peaks.peaks[0].recipe.is_new();
-    let support = peaks.peaks[0].support.as_ref();
-    let scout = scout::process(known, support, last.map(|r| &r.scout), thorough)?.hyper;
+    let scout = scout::search(known, &peaks.peaks, last.map(|r| &r.scout), thorough)?;
     let several = peaks.peaks.len() > 1;
     let since = match last {
         _ if !peaks.peaks[0].recipe.found => 0,
@@ -349,7 +348,7 @@ fn finish(
     seed: u64,
 ) -> Result<LogBelief> {
     let log_z = log_sum_exp(&peaks.iter().map(|p| p.log_z).collect::<Vec<_>>());
-    let scout = Scout::new(recipe.scout.clone(), &Seen { known, cells: &cells, peaks: &peaks, log_z }, seed)?;
+    let scout = Scout::new(&recipe.scout, &Seen { known, cells: &cells, peaks: &peaks, log_z }, seed)?;
     let twin = known.twin_wanted(peaks[0].process.hyper.noise);
     let mut nodes = peaks[0].process.data.nodes.clone();
     for peak in &peaks[1..] {

@@ -1,13 +1,14 @@
 //! What may be where nobody has looked: a process on all values in the coordinates of the prior. `MATH.md` §15.
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     cells::Cells,
     fit::fit,
     integral::laplace,
     known::{Known, log_prior, typical_depth},
     peak::Peak,
-    process::{Hyper, Process},
-    support::Support,
+    process::{Data, Hyper, Process},
     view::{Region, View},
 };
 use crate::{
@@ -85,10 +86,6 @@ impl Seen<'_> {
         }
         Ok(all)
     }
-
-    fn zeros_are_known(&self) -> bool {
-        self.peaks[0].support.is_some()
-    }
 }
 
 pub(crate) fn home(d: usize) -> Result<View> {
@@ -98,27 +95,47 @@ pub(crate) fn home(d: usize) -> Result<View> {
     })
 }
 
-/// The process on all values, compressed. Likelihoods of zero are no part of it where a [`Support`] knows of them.
-pub(crate) fn process(
-    known: &Known,
-    support: Option<&Support>,
-    warm: Option<&Hyper>,
-    thorough: bool,
-) -> Result<Process> {
-    let data = known.compressed(&home(known.dim())?, typical_depth(known.dim()), support.is_none())?.0;
-    Ok(fit(&data, warm, thorough, known.noise_cap())?.process)
+/// The hyperparameters of the scout, and the bend of what it sees.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ScoutRecipe {
+    #[serde(flatten)]
+    hyper: Hyper,
+    /// Whether it sees the prior in the coordinates in which the posterior is straight.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    bent: bool,
+}
+
+/// All values, compressed. Likelihoods of zero are no part of them where a [`Support`] knows of them.
+fn data(known: &Known, main: &Peak, bent: bool) -> Result<Data> {
+    let view = home(known.dim())?;
+    let data = known.compressed(&view, typical_depth(known.dim()), main.support.is_none())?.0;
+    let bend = main.process.data.bend.as_ref().filter(|_| bent).map(|bend| bend.moved(&main.view, &view));
+    Ok(Data { bend, ..data })
+}
+
+/// What fits all values best. The coordinates in which the posterior is straight are tried where there is but one peak.
+pub(crate) fn search(known: &Known, peaks: &[Peak], last: Option<&ScoutRecipe>, thorough: bool) -> Result<ScoutRecipe> {
+    let made = |bent: bool| {
+        let warm = last.filter(|l| l.bent == bent).map(|l| &l.hyper);
+        fit(&data(known, &peaks[0], bent)?, warm, thorough, known.noise_cap())
+    };
+    let plain = made(false)?;
+    let bent = if peaks.len() == 1 && peaks[0].process.data.bend.is_some() { Some(made(true)?) } else { None };
+    Ok(match bent.filter(|b| b.objective > plain.objective) {
+        Some(bent) => ScoutRecipe { hyper: bent.process.hyper, bent: true },
+        None => ScoutRecipe { hyper: plain.process.hyper, bent: false },
+    })
 }
 
 impl Scout {
     /// With hyperparameters that are known.
-    pub(crate) fn new(hyper: Hyper, seen: &Seen<'_>, seed: u64) -> Result<Self> {
+    pub(crate) fn new(recipe: &ScoutRecipe, seen: &Seen<'_>, seed: u64) -> Result<Self> {
         let known = seen.known;
         let view = home(known.dim())?;
-        let data = known.compressed(&view, typical_depth(known.dim()), !seen.zeros_are_known())?.0;
-        let process = Process::new(hyper, data)?;
+        let process = Process::new(recipe.hyper.clone(), data(known, &seen.peaks[0], recipe.bent)?)?;
         let suspects = suspects(&process, seen)?;
         let share = view_share(&seen.peaks[0].recipe.posterior);
-        let (mass, chance) = everywhere(&process, seen, seed)?;
+        let (mass, chance) = everywhere(&process, seen, share, seed)?;
         let empty = emptiest(known, seed)?;
         Ok(Self { view, process, suspects, unseen: share * mass, chance, empty })
     }
@@ -182,18 +199,20 @@ fn view_share(posterior: &Region) -> f64 {
     if share < LEAST_SHARE { 0.0 } else { share }
 }
 
-/// What the scout expects, relative to `Z`, where it knows next to nothing: `E[min(ℓ, largest ℓ seen)]` over the draws from the prior at
-/// which the variance of `log ℓ` is above one; and the probability `P[ℓ > largest ℓ seen]` over the same draws.
-fn everywhere(process: &Process, seen: &Seen<'_>, seed: u64) -> Result<(f64, f64)> {
+/// What the scout expects, relative to `Z`, where it knows next to nothing: `E[min(ℓ, most)]` over the draws from the prior at which the variance of
+/// `log ℓ` is above one; and the probability `P[ℓ > largest ℓ seen]` over the same draws. With `most` a peak that is as wide as those that were seen,
+/// `share` of the prior, is no larger than they are together, and it is no higher.
+fn everywhere(process: &Process, seen: &Seen<'_>, share: f64, seed: u64) -> Result<(f64, f64)> {
     let known = seen.known;
     let draws = prior_points(known.dim(), DRAWS, seed, known.len() as u64)?;
     let there = process.predict(&Points::from_rows(&draws)?);
     let supported = seen.log_support(&draws)?;
+    let most = known.largest_likelihood.min(seen.log_z - share.ln());
     let (mut sum, mut chance) = (0.0, 0.0);
     for (i, u) in draws.iter().enumerate() {
         if there.variance[i] > UNKNOWN {
             let log_likelihood = known.best + there.mean[i] - log_prior(u);
-            let expected = log_expected_minimum(log_likelihood, there.variance[i], known.largest_likelihood);
+            let expected = log_expected_minimum(log_likelihood, there.variance[i], most);
             sum += (expected + supported[i] - seen.log_z).exp();
             let above = (log_likelihood - known.largest_likelihood) / there.variance[i].sqrt();
             chance += cdf(above) * supported[i].exp();

@@ -68,7 +68,7 @@ impl Support {
         let covariance = Matrix::from_fn(POINTS, POINTS, |i, j| {
             prior.get(i, j) - explained.get(i, j) + if i == j { noise } else { 0.0 }
         });
-        let largest = points.rows().map(|x| self.0.hyper.diagonal(x)).fold(0.0, f64::max);
+        let largest = self.0.prior_variance(&points).into_iter().fold(0.0, f64::max);
         let factor = Factor::new(|| covariance.clone(), 1e-4 * largest, Jitter { nugget: 1e-10, rungs: 8 })?;
         let mut stream = Stream::new(seed, Purpose::Select, u64::MAX);
         let shares: Vec<f64> = (0..DRAWS)

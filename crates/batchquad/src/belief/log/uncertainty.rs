@@ -40,8 +40,8 @@ pub(crate) fn uncertainty(process: &Process, integral: &Integral, count: usize) 
     let mut half = process.half(&placed);
     let prior = process.prior_cross(&placed, &placed);
     let explained = transpose_mul(&half, &half);
-    let variance: Vec<f64> =
-        points.rows().enumerate().map(|(i, x)| (process.hyper.diagonal(x) - explained.get(i, i)).max(0.0)).collect();
+    let before = process.prior_variance(&points);
+    let variance: Vec<f64> = before.iter().enumerate().map(|(i, v)| (v - explained.get(i, i)).max(0.0)).collect();
     let factors: Vec<f64> = variance.iter().map(|v| (0.5 * v.min(VARIANCE_CAP)).exp()).collect();
     let factor: f64 = share.iter().zip(&factors).map(|(s, f)| s * f).sum();
     let scatter: f64 = share.iter().zip(&factors).map(|(s, f)| (s * (f - factor)).powi(2)).sum();

@@ -126,7 +126,7 @@ impl Draws {
         let count = points.len();
         let at = Points::from_rows(&points)?;
         let mean = process.mean(&at);
-        let largest = at.rows().map(|x| process.hyper.diagonal(x)).fold(0.0, f64::max);
+        let largest = process.prior_variance(&at).into_iter().fold(0.0, f64::max);
         let covariance = Pool::new(process, at, 0..0, pending, 0)?.covariances();
         // Differences of large numbers: rounding is relative to what they were before.
         let scale = (0..count).map(|i| covariance.get(i, i)).fold(1e-4 * largest, f64::max).max(1e-12);

@@ -47,9 +47,8 @@ impl<'a> Pool<'a> {
     ) -> Result<Self> {
         let placed = process.place(&points);
         let half = given(process, &placed, process.half(&placed), pending)?;
-        let variance = (0..points.len())
-            .map(|j| (process.hyper.diagonal(points.row(j)) - dot(half.col(j), half.col(j))).max(0.0))
-            .collect();
+        let before = process.prior_variance(&points);
+        let variance = before.iter().enumerate().map(|(j, v)| (v - dot(half.col(j), half.col(j))).max(0.0)).collect();
         let count = integral.len().max(1) as f64;
         let mut with_z = vec![0.0; points.len()];
         if !integral.is_empty() {
@@ -123,7 +122,7 @@ fn given(process: &Process, placed: &Placed, half: Matrix, pending: &Points) -> 
             prior.get(i, j) - explained.get(i, j) + if i == j { noise } else { 0.0 }
         })
     };
-    let largest = pending.rows().map(|x| process.hyper.diagonal(x)).fold(0.0, f64::max);
+    let largest = process.prior_variance(pending).into_iter().fold(0.0, f64::max);
     let factor = Factor::new(gram, largest, ROUNDING)?;
     let mut more = process.prior_cross(&waiting, placed);
     let explained = transpose_mul(&known, &half);
@@ -173,7 +172,7 @@ mod tests {
                 pool.condition(j).unwrap();
             }
         }
-        assert!(single.variance[3] < 0.1 * points(40, 1).rows().map(|x| process.hyper.diagonal(x)).fold(0.0, f64::max));
+        assert!(single.variance[3] < 0.1 * process.prior_variance(&points(40, 1)).into_iter().fold(0.0, f64::max));
     }
 
     /// By how much the variance of `log Z` falls when values at these candidates are known.

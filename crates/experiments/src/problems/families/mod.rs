@@ -155,7 +155,7 @@ impl Family {
     /// address.
     ///
     /// # Errors
-    /// When none of [`ATTEMPTS`] problems has a truth, with the reason of the last.
+    /// When none of several problems has a truth, with the reason of the last.
     pub fn member(self, seed: u64) -> Result<Member> {
         let mut last = None;
         for redrawn in 0..ATTEMPTS {

@@ -102,8 +102,18 @@ class Result:
 
     @property
     def log_z_sd(self) -> float:
-        """The standard deviation of log Z under the model."""
+        """The standard deviation of log Z: the truth is within one of it with 68 %, within 2.43 with 95 %."""
         return self._number("log_z_sd")
+
+    @property
+    def log_z_low(self) -> float:
+        """The lower end of the interval that holds log Z with 95 %."""
+        return self._number("log_z_low")
+
+    @property
+    def log_z_high(self) -> float:
+        """The upper end of the interval that holds log Z with 95 %."""
+        return self._number("log_z_high")
 
     @property
     def logz(self) -> float:

@@ -12,7 +12,7 @@ use crate::{
         Choice,
         families::{Family, STANDARD_ERROR},
     },
-    readings::{NOMINAL, Reading, Readings, Study},
+    readings::{NOMINAL, Reading, Readings, Study, bars},
     runs::Workshop,
     stats::{mean, quantile},
     table::{Table, number, percent, scientific},
@@ -54,14 +54,14 @@ struct Row {
 fn row(name: &str, readings: &[&Reading]) -> Row {
     let arrived: Vec<&Reading> = readings.iter().copied().filter(|r| r.arrived()).collect();
     let share = |n: usize, of: usize| n as f64 / of as f64;
-    let within = |bars: f64| share(arrived.iter().filter(|r| r.within(bars)).count(), arrived.len());
+    let within = |percent: f64| share(arrived.iter().filter(|r| r.within(bars(percent))).count(), arrived.len());
     let median = quantile(&arrived.iter().map(|r| r.error()).collect::<Vec<_>>(), 0.5);
     Row {
         readings: name.into(),
         count: readings.len(),
         arrived: share(arrived.len(), readings.len()),
         median_error: Some(median).filter(|v| v.is_finite()),
-        within: [within(NOMINAL[1].1), within(NOMINAL[3].1)],
+        within: [within(NOMINAL[1]), within(NOMINAL[3])],
         wrong: readings.iter().filter(|r| r.wrong()).count(),
         decades: mean(&readings.iter().map(|r| decades(r.error())).collect::<Vec<_>>()),
     }

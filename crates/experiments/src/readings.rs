@@ -1,7 +1,7 @@
 //! Runs of the default belief on many problems, each read at several numbers of evaluations: errors, stated intervals and verdicts.
 
 use anyhow::Result;
-use batchquad::{Settings, run::Level};
+use batchquad::{Estimate, Settings, run::Level};
 use batchquad_plot::{Axis, Chart, Figure, Line};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -17,9 +17,17 @@ use crate::{
     verdicts::{self, Judgement},
 };
 
-/// Nominal coverage in percent, with the number of standard deviations that it means.
-pub const NOMINAL: [(f64, f64); 5] =
-    [(50.0, 0.674_49), (68.0, 0.994_46), (90.0, 1.644_85), (95.0, 1.959_96), (99.0, 2.575_83)];
+/// Nominal coverage in percent.
+pub const NOMINAL: [f64; 5] = [50.0, 68.0, 90.0, 95.0, 99.0];
+
+/// How many standard deviations the stated interval of so many percent is wide to either side.
+#[must_use]
+pub fn bars(percent: f64) -> f64 {
+    Estimate::from_log(0.0, 1.0, 0.0).interval(percent / 100.0).map_or(f64::NAN, |interval| interval.1)
+}
+
+/// The same of a normal distribution, 95 %.
+const NORMAL: f64 = 1.959_96;
 
 /// Which runs are made and when they are read.
 #[derive(Debug, Clone)]
@@ -190,6 +198,8 @@ struct Row {
     count: usize,
     /// In percent, for each of [`NOMINAL`].
     coverage: [f64; 5],
+    /// Within 1.96 standard deviations, in percent.
+    normal: f64,
     median_error: f64,
     median_sd: f64,
     /// Readings that state less than a nat.
@@ -214,7 +224,8 @@ fn row(name: &str, readings: &[&Reading]) -> Row {
     Row {
         readings: name.into(),
         count,
-        coverage: NOMINAL.map(|(_, bars)| percent(number(&|r| r.within(bars)))),
+        coverage: NOMINAL.map(|p| percent(number(&|r| r.within(bars(p))))),
+        normal: percent(number(&|r| r.within(NORMAL))),
         median_error: quantile(&readings.iter().map(|r| r.error()).collect::<Vec<_>>(), 0.5),
         median_sd: quantile(&readings.iter().map(|r| r.judged.sd).collect::<Vec<_>>(), 0.5),
         stated: number(&Reading::arrived),
@@ -234,6 +245,7 @@ fn table(rows: &[Row]) -> Table {
         "90 %",
         "95 %",
         "99 %",
+        "1.96 sd",
         "median error",
         "median sd",
         "sd < 1",
@@ -244,7 +256,7 @@ fn table(rows: &[Row]) -> Table {
     ]);
     for r in rows {
         let mut cells = vec![r.readings.clone(), r.count.to_string()];
-        cells.extend(r.coverage.map(|c| format!("{c:.0}")));
+        cells.extend(r.coverage.iter().chain([&r.normal]).map(|c| format!("{c:.0}")));
         cells.extend([scientific(r.median_error), scientific(r.median_sd), r.stated.to_string(), r.wrong.to_string()]);
         cells.push(format!("{}/{}", r.fine.0, r.fine.1));
         cells.push(r.slandered.to_string());
@@ -281,7 +293,7 @@ fn figure(rows: &[Row]) -> Figure {
         .title("How often the stated intervals hold the truth")
         .with(Line::new([(40.0, 40.0), (100.0, 100.0)]).named("as stated").style(3).colour(3));
     for (k, row) in rows.iter().enumerate() {
-        let points = NOMINAL.iter().zip(row.coverage).map(|((nominal, _), observed)| (*nominal, observed));
+        let points = NOMINAL.into_iter().zip(row.coverage);
         chart = chart.with(Line::new(points).named(&row.readings).style(k).colour(k));
     }
     Figure::new("Observed against nominal coverage", chart).width(560.0).panel_height(420.0)

@@ -9,3 +9,8 @@ pub(crate) fn log_sum_exp(terms: &[f64]) -> f64 {
     }
     largest + terms.iter().map(|t| (t - largest).exp()).sum::<f64>().ln()
 }
+/// `log(eᵃ + eᵇ)`.
+pub(crate) fn log_add(a: f64, b: f64) -> f64 {
+    let (low, high) = if a < b { (a, b) } else { (b, a) };
+    if low == f64::NEG_INFINITY { high } else { high + (low - high).exp().ln_1p() }
+}

@@ -69,6 +69,6 @@ pub(super) fn make_search(known: &Known, recipe: &SearchRecipe, cell: Option<Cel
     let limit = recipe.limit.unwrap_or(f64::INFINITY);
     let process = Process::new(recipe.hyper.clone(), known.compressed(&view, limit, true)?.0)?;
     let aim = Target { process: &process, view: &view, ceiling: known.ceiling(&view), support: None, cell };
-    let integral = integrate(&aim, &adapt(&aim, &known.starts(&view), seed)?, FEW_DRAWS, seed)?;
+    let integral = integrate(&aim, &adapt(&aim, &known.starts(&view), None, seed)?, FEW_DRAWS, seed)?;
     Ok(Search { view, process, integral })
 }

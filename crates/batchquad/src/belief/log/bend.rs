@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::view::View;
+use super::{proposal::Normal, view::View};
 use crate::{
     numeric::{
         linalg::{Factor, Matrix},
@@ -63,6 +63,76 @@ fn bounded(l: f64) -> f64 {
     LIMIT * (l / LIMIT).tanh()
 }
 
+/// A coordinate drives others as it is up to here; beyond, it is pressed into twice as much, so that far away is no farther in straight coordinates.
+const FAR: f64 = 5.0;
+
+/// What drives others: `y` for `|y| ≤ FAR`, `± FAR (1 + tanh(|y|/FAR − 1))` beyond; with the first two derivatives.
+fn pressed(y: f64) -> (f64, f64, f64) {
+    if y.abs() <= FAR {
+        return (y, 1.0, 0.0);
+    }
+    let t = (y.abs() / FAR - 1.0).tanh();
+    let first = 1.0 - t * t;
+    ((FAR * (1.0 + t)).copysign(y), first, -(2.0 * t * first / FAR).copysign(y))
+}
+
+/// The way back from the straight coordinates of a bend.
+#[derive(Debug, Clone)]
+pub(crate) struct Back {
+    pub(crate) bend: Bend,
+    /// `M⁻¹`, row by row, and `log |det M|`.
+    inverse: (Vec<f64>, f64),
+}
+
+impl Back {
+    /// `x = ψ⁻¹(z)`, in place.
+    pub(crate) fn curve(&self, point: &mut [f64]) {
+        let d = point.len();
+        let bend = &self.bend;
+        let Scratch { mut y, mut before, mut features } = Scratch::default();
+        y.resize(d, 0.0);
+        for (place, &k) in bend.order.iter().enumerate() {
+            before.clear();
+            before.extend(bend.drivers[place].iter().map(|&a| pressed(y[a]).0));
+            linear(&before, &mut features);
+            let s = bounded(dot(&bend.widths[place], &features));
+            quadratic(&before, &mut features);
+            y[k] = dot(&bend.middles[place], &features) + point[k] * s.exp();
+        }
+        y.iter_mut().zip(&bend.shift).for_each(|(y, s)| *y -= s);
+        point.iter_mut().zip(self.inverse.0.chunks_exact(d)).for_each(|(x, row)| *x = dot(row, &y));
+    }
+
+    /// The points in straight coordinates, and `log |∂z/∂x|` at each.
+    pub(crate) fn straighten(&self, points: &Points) -> (Points, Vec<f64>) {
+        let (straight, mut logs) = self.bend.straighten(points);
+        logs.iter_mut().for_each(|log| *log += self.inverse.1);
+        (straight, logs)
+    }
+}
+
+/// The inverse of a matrix, row by row, with `log |det|`, by elimination; none where that is singular.
+fn inverse(matrix: &[f64], d: usize) -> Option<(Vec<f64>, f64)> {
+    let mut left: Vec<Vec<f64>> = matrix.chunks_exact(d).map(<[f64]>::to_vec).collect();
+    let mut right: Vec<Vec<f64>> = (0..d).map(|a| (0..d).map(|b| f64::from(u8::from(a == b))).collect()).collect();
+    let mut log_det = 0.0;
+    for c in 0..d {
+        let pivot = (c..d).reduce(|a, b| if left[b][c].abs() > left[a][c].abs() { b } else { a })?;
+        left.swap(c, pivot);
+        right.swap(c, pivot);
+        let scale = left[c][c];
+        log_det += scale.abs().ln();
+        left[c].iter_mut().chain(&mut right[c]).for_each(|v| *v /= scale);
+        let (own, known) = (left[c].clone(), right[c].clone());
+        for a in (0..d).filter(|a| *a != c) {
+            let factor = left[a][c];
+            left[a].iter_mut().zip(&own).chain(right[a].iter_mut().zip(&known)).for_each(|(v, w)| *v -= factor * w);
+        }
+    }
+    let flat: Vec<f64> = right.into_iter().flatten().collect();
+    (log_det.is_finite() && flat.iter().all(|v| v.is_finite())).then_some((flat, log_det))
+}
+
 /// Scratch for one point.
 #[derive(Default)]
 struct Scratch {
@@ -82,7 +152,7 @@ impl Bend {
         for (place, &k) in self.order.iter().enumerate() {
             let (middle, width) = (&self.middles[place], &self.widths[place]);
             before.clear();
-            before.extend(self.drivers[place].iter().map(|&a| y[a]));
+            before.extend(self.drivers[place].iter().map(|&a| pressed(y[a]).0));
             linear(before, features);
             let s = bounded(dot(width, features));
             quadratic(before, features);
@@ -103,6 +173,11 @@ impl Bend {
             .map(|(i, x)| -self.straighten_into(x, &mut scratch, &mut straight.as_mut_slice()[i * d..(i + 1) * d]))
             .collect();
         (straight, logs)
+    }
+
+    /// What leads back from straight coordinates; none where `M` has no inverse.
+    pub(crate) fn back(&self) -> Option<Back> {
+        Some(Back { bend: self.clone(), inverse: inverse(&self.matrix, self.shift.len())? })
     }
 
     /// One point in straight coordinates.
@@ -132,7 +207,8 @@ impl Bend {
             let before = &self.drivers[at];
             let place = before.len();
             let (middle, width) = (&self.middles[at], &self.widths[at]);
-            let l = width[0] + before.iter().zip(&width[1..]).map(|(&a, w)| w * y[a]).sum::<f64>();
+            let drives: Vec<(f64, f64, f64)> = before.iter().map(|&a| pressed(y[a])).collect();
+            let l = width[0] + drives.iter().zip(&width[1..]).map(|(t, w)| w * t.0).sum::<f64>();
             let t = (l / LIMIT).tanh();
             let (s, s1, s2) = (LIMIT * t, 1.0 - t * t, -2.0 * t * (1.0 - t * t) / LIMIT);
             let shrink = (-s).exp();
@@ -144,26 +220,37 @@ impl Bend {
                 for b in 0..=a {
                     let c = middle[at];
                     at += 1;
-                    m1[a] += c * y[before[b]];
-                    m1[b] += c * y[before[a]];
+                    m1[a] += c * drives[b].0;
+                    m1[b] += c * drives[a].0;
                     m2[a * place + b] += c;
                     m2[b * place + a] += c;
                 }
             }
+            // Of these and of `l` in the coordinates themselves.
+            for a in 0..place {
+                for b in 0..place {
+                    m2[a * place + b] *= drives[a].1 * drives[b].1;
+                }
+                m2[a * place + a] += m1[a] * drives[a].2;
+                m1[a] *= drives[a].1;
+            }
+            let l1: Vec<f64> = drives.iter().zip(&width[1..]).map(|(t, w)| w * t.1).collect();
+            let l2: Vec<f64> = drives.iter().zip(&width[1..]).map(|(t, w)| w * t.2).collect();
             jacobian[k * d + k] = shrink;
             for a in 0..place {
-                jacobian[k * d + before[a]] = -m1[a] * shrink - z[k] * s1 * width[1 + a];
-                slope[before[a]] -= s1 * width[1 + a];
+                jacobian[k * d + before[a]] = -m1[a] * shrink - z[k] * s1 * l1[a];
+                slope[before[a]] -= s1 * l1[a];
             }
             if with_hessian {
                 let g = gradient[k];
                 for a in 0..place {
-                    let (wa, ia) = (width[1 + a], before[a]);
+                    let (wa, ia) = (l1[a], before[a]);
                     let own = -g * shrink * s1 * wa;
                     bend[k * d + ia] += own;
                     bend[ia * d + k] += own;
+                    bend[ia * d + ia] -= (g * z[k] + 1.0) * s1 * l2[a];
                     for b in 0..place {
-                        let (wb, ib) = (width[1 + b], before[b]);
+                        let (wb, ib) = (l1[b], before[b]);
                         let second = shrink * (-m2[a * place + b] + s1 * (m1[a] * wb + m1[b] * wa))
                             + z[k] * (s1 * s1 - s2) * wa * wb;
                         bend[ia * d + ib] += g * second - s2 * wa * wb;
@@ -219,9 +306,29 @@ impl Bend {
 
     /// The bend that makes an equally weighted sample most nearly normal, with the nats per point by which it does; the sample is taken to say as
     /// much as `count` points. None where that is nothing.
+    ///
+    /// It is looked for along the coordinates, and along others, of which the first is the direction that [drives](driver) most.
     pub(crate) fn fit(sample: &Points, count: usize) -> Option<(Self, f64)> {
+        let d = sample.dim();
+        let identity = (0..d * d).map(|i| if i / d == i % d { 1.0 } else { 0.0 }).collect();
+        let plain = Self::fit_along(sample, (vec![0.0; d], identity), count);
+        let turned = turned(sample).and_then(|(affine, told)| {
+            let (bend, gain) = Self::fit_along(sample, affine, count)?;
+            // Beside independent normal coordinates, as the other.
+            Some((bend, gain + told))
+        });
+        let score = |(bend, gain): &(Self, f64)| gain * count as f64 - bend.coefficients() as f64;
+        match (plain, turned) {
+            (Some(plain), Some(turned)) => Some(if score(&turned) > score(&plain) { turned } else { plain }),
+            (plain, turned) => plain.or(turned),
+        }
+    }
+
+    /// The same along the coordinates `y = s + Mx`.
+    fn fit_along(sample: &Points, (shift, matrix): (Vec<f64>, Vec<f64>), count: usize) -> Option<(Self, f64)> {
         let (n, d) = (sample.len(), sample.dim());
-        let column = |k: usize| -> Vec<f64> { sample.rows().map(|x| x[k]).collect() };
+        let column =
+            |k: usize| -> Vec<f64> { sample.rows().map(|x| shift[k] + dot(&matrix[k * d..(k + 1) * d], x)).collect() };
         let columns: Vec<Vec<f64>> = (0..d).map(column).collect();
         // How much each coordinate is told by each other one.
         let told: Vec<f64> = (0..d * d)
@@ -251,10 +358,109 @@ impl Bend {
             middles.push(fitted.middle);
             widths.push(fitted.width);
         }
-        let matrix = (0..d * d).map(|i| if i / d == i % d { 1.0 } else { 0.0 }).collect();
-        let bend = Self { shift: vec![0.0; d], matrix, order, drivers, middles, widths };
+        let bend = Self { shift, matrix, order, drivers, middles, widths };
         (n > 0 && gain > 0.0).then_some((bend, gain))
     }
+}
+
+/// White coordinates of a sample, the first of which drives the others most: `s` and `M` of `y = s + Mx`; and by how many nats per point they are more nearly
+/// independent than those of the sample.
+#[allow(clippy::type_complexity)]
+fn turned(sample: &Points) -> Option<((Vec<f64>, Vec<f64>), f64)> {
+    let (n, d) = (sample.len() as f64, sample.dim());
+    if d < 2 {
+        return None;
+    }
+    let mut mean = vec![0.0; d];
+    for x in sample.rows() {
+        mean.iter_mut().zip(x).for_each(|(m, x)| *m += x / n);
+    }
+    let mut covariance = vec![0.0; d * d];
+    for x in sample.rows() {
+        for a in 0..d {
+            for b in 0..d {
+                covariance[a * d + b] += (x[a] - mean[a]) * (x[b] - mean[b]) / n;
+            }
+        }
+    }
+    let normal = Normal::with_covariance(mean, &covariance)?;
+    let white: Vec<Vec<f64>> = sample.rows().map(|x| normal.white(x)).collect();
+    let v = driver(&white)?;
+    // The reflection that takes v to the first coordinate, or to its negative, whichever is farther.
+    let mut w = v.clone();
+    w[0] += if v[0] < 0.0 { -1.0 } else { 1.0 };
+    let length = dot(&w, &w);
+    // White coordinates are L⁻¹(x − mean): the columns of L⁻¹ and the shift, then reflected.
+    let reflected = |z: Vec<f64>| -> Vec<f64> {
+        let along = 2.0 * dot(&w, &z) / length;
+        z.iter().zip(&w).map(|(z, w)| z - along * w).collect()
+    };
+    let shift = reflected(normal.white(&vec![0.0; d]));
+    let mut matrix = vec![0.0; d * d];
+    for c in 0..d {
+        let mut unit = normal.mean.clone();
+        unit[c] += 1.0;
+        for (a, v) in reflected(normal.white(&unit)).into_iter().enumerate() {
+            matrix[a * d + c] = v;
+        }
+    }
+    let told = 0.5 * (0..d).map(|a| covariance[a * d + a].ln()).sum::<f64>()
+        - (0..d).map(|a| normal.row(a)[a].ln()).sum::<f64>();
+    Some(((shift, matrix), told))
+}
+
+/// Steps from each start, and how long the first is.
+const STEPS: usize = 25;
+const STEP: f64 = 1.0;
+
+/// The direction `v` on which the middles and widths of the others depend most. With the third moments `K` of a white sample and `A_ab = Σ_c K_abc v_c`, a small
+/// dependence makes the others more nearly normal by `S(v) = ¼(‖A‖² − |Av|²)` nats per point; `∇S = ½Mv − A²v` with `M_cc′ = Σ_ab K_abc K_abc′`.
+fn driver(white: &[Vec<f64>]) -> Option<Vec<f64>> {
+    let (n, d) = (white.len() as f64, white.first()?.len());
+    let mut third = vec![0.0; d * d * d];
+    for x in white {
+        for a in 0..d {
+            for b in 0..d {
+                let ab = x[a] * x[b] / n;
+                third[(a * d + b) * d..(a * d + b + 1) * d].iter_mut().zip(x).for_each(|(k, x)| *k += ab * x);
+            }
+        }
+    }
+    let slopes = |v: &[f64]| -> (f64, Vec<f64>) {
+        let a: Vec<f64> = third.chunks_exact(d).map(|row| dot(row, v)).collect();
+        let times = |u: &[f64]| -> Vec<f64> { a.chunks_exact(d).map(|row| dot(row, u)).collect() };
+        let along = times(v);
+        let score = 0.25 * (dot(&a, &a) - dot(&along, &along));
+        let twice = times(&along);
+        let mut gradient: Vec<f64> = twice.iter().map(|t| -t).collect();
+        for (a, row) in a.iter().zip(third.chunks_exact(d)) {
+            gradient.iter_mut().zip(row).for_each(|(g, k)| *g += 0.5 * a * k);
+        }
+        (score, gradient)
+    };
+    let mut best: Option<(f64, Vec<f64>)> = None;
+    for start in 0..d {
+        let mut v: Vec<f64> = (0..d).map(|a| f64::from(u8::from(a == start))).collect();
+        let (mut score, mut gradient) = slopes(&v);
+        let mut step = STEP;
+        for _ in 0..STEPS {
+            let along = dot(&gradient, &v);
+            let mut next: Vec<f64> = v.iter().zip(&gradient).map(|(v, g)| v + step * (g - along * v)).collect();
+            let length = dot(&next, &next).sqrt();
+            next.iter_mut().for_each(|v| *v /= length);
+            let (higher, slope) = slopes(&next);
+            if higher > score {
+                (v, score, gradient) = (next, higher, slope);
+                step *= 1.5;
+            } else {
+                step *= 0.3;
+            }
+        }
+        if score.is_finite() && best.as_ref().is_none_or(|b| score > b.0) {
+            best = Some((score, v));
+        }
+    }
+    best.map(|b| b.1)
 }
 
 /// One coordinate as a normal one whose middle and width depend on others.
@@ -273,7 +479,7 @@ impl Coordinate {
         let mut features = Vec::new();
         let (mut middles, mut widths) = (Vec::with_capacity(n), Vec::with_capacity(n));
         for i in 0..n {
-            let at: Vec<f64> = before.iter().map(|&b| columns[b][i]).collect();
+            let at: Vec<f64> = before.iter().map(|&b| pressed(columns[b][i]).0).collect();
             quadratic(&at, &mut features);
             middles.push(features.clone());
             linear(&at, &mut features);
@@ -381,6 +587,9 @@ mod tests {
     fn the_stretch_is_the_determinant_of_the_derivatives() {
         let (bend, x) = fitted();
         for x in x.rows().take(5) {
+            let mut there = bend.at(x);
+            bend.back().unwrap().curve(&mut there);
+            assert!(there.iter().zip(x).all(|(a, b)| (a - b).abs() < 1e-12 * (1.0 + b.abs())), "{there:?} {x:?}");
             let at = |k: usize, h: f64| {
                 let mut moved = x.to_vec();
                 moved[k] += h;
@@ -418,7 +627,12 @@ mod tests {
             let (value, gradient, hessian) = f(&moved.at(x));
             moved.pull(x, (value, &gradient, &hessian))
         };
-        for x in x.rows().take(5) {
+        // Far away as well, where what drives is pressed.
+        let far = [[0.4, 1.0, 7.0], [-0.3, 0.2, -8.0]];
+        for x in x.rows().take(5).chain(far.iter().map(|x| &x[..])) {
+            let mut back = moved.at(x);
+            moved.back().unwrap().curve(&mut back);
+            assert!(back.iter().zip(x).all(|(a, b)| (a - b).abs() < 1e-9 * (1.0 + b.abs())), "{back:?} {x:?}");
             // The same place in both views.
             let (here, there) = (bend.at(&from.enter(&to.leave(x))), moved.at(x));
             assert!(here.iter().zip(&there).all(|(a, b)| (a - b).abs() < 1e-9 * (1.0 + a.abs())), "{here:?} {there:?}");

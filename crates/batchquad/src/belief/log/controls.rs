@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::{
     density::log_parts,
     known::coefficients,
-    proposal::{Normal, Proposal},
+    proposal::{Draws, Normal, Proposal},
 };
 use crate::{
     error::Result,
@@ -13,7 +13,6 @@ use crate::{
         linalg::{Factor, Jitter, Matrix, mul_transpose},
         simd::dot,
     },
-    points::Points,
 };
 
 /// Independently shifted nets of the final sample, whose disagreement is its error.
@@ -37,10 +36,11 @@ const CONTROLS: usize = 140;
 /// normals costs next to nothing. Without them the mean is the plain one.
 pub(super) fn controlled(
     proposal: &Proposal,
-    points: &Points,
+    draws: &Draws,
     log_proposal: &[f64],
     weights: &[f64],
 ) -> Result<(f64, f64)> {
+    let points = draws.straight();
     let (d, n) = (points.dim(), weights.len());
     let plain = weights.iter().sum::<f64>() / n as f64;
     let plain_error = between_shifts(weights, plain);
@@ -69,9 +69,14 @@ pub(super) fn controlled(
     let p = count + 1;
     let normals: Vec<(f64, Normal)> = plans.iter().map(|&(k, _)| (1.0, proposal.components[k].1.clone())).collect();
     let densities = log_parts(&normals, points);
+    // Densities of straight coordinates per volume of those that are not.
+    let log_proposal: Vec<f64> = match draws.stretch() {
+        Some(stretch) => log_proposal.iter().zip(stretch).map(|(q, s)| q - s).collect(),
+        None => log_proposal.to_vec(),
+    };
     let mut rows = vec![1.0; n * p];
     let each = rows.par_chunks_mut(p).zip(points.as_slice().par_chunks(d)).zip(densities.par_chunks(normals.len()));
-    each.zip(log_proposal).for_each_init(
+    each.zip(&log_proposal).for_each_init(
         || vec![0.0; d],
         |z, (((row, x), densities), log_q)| {
             let mut at = 1;
@@ -133,12 +138,12 @@ mod tests {
     use super::*;
 
     /// A mixture that is drawn from exactly, and what it integrates.
-    fn proposal() -> (Proposal, Points, Vec<f64>) {
+    fn proposal() -> (Proposal, Draws, Vec<f64>) {
         let unit = vec![1.0, 0.0, 0.0, 1.0];
         let prior = Normal::new(vec![0.0, 0.0], vec![3.0, 0.0, 0.0, 3.0]);
         let near = Normal::new(vec![0.5, 0.0], unit);
         let far = Normal::with_covariance(vec![2.0, 2.0], &[0.5, 0.2, 0.2, 0.5]).unwrap();
-        let q = Proposal::new(vec![(0.7, near), (0.3, far)], &prior).rounded(1024);
+        let q = Proposal::new(vec![(0.7, near), (0.3, far)], &prior, None).rounded(1024);
         let points = q.draw(1024, SHIFTS, 7, 0).unwrap();
         let logs = q.log_densities(&points);
         (q, points, logs)
@@ -150,7 +155,7 @@ mod tests {
         // A normal density a little beside a component is nearly a combination of its derivatives.
         let target = Normal::with_covariance(vec![0.55, 0.02], &[1.05, 0.03, 0.03, 0.97]).unwrap();
         let weights: Vec<f64> =
-            points.rows().zip(&logs).map(|(x, l)| 2.5 * (target.log_density(x) - l).exp()).collect();
+            points.points.rows().zip(&logs).map(|(x, l)| 2.5 * (target.log_density(x) - l).exp()).collect();
         let (mean, error) = controlled(&q, &points, &logs, &weights).unwrap();
         assert!((mean - 2.5).abs() < 1e-4 && error < 1e-4, "{mean} ± {error}");
         let plain = weights.iter().sum::<f64>() / weights.len() as f64;
@@ -163,7 +168,7 @@ mod tests {
         // A bent density, which no combination of the controls is: its integral over all is √(2π·0.3)·√(2π·0.5).
         let log_f = |x: &[f64]| -0.5 * (x[0] * x[0] / 0.5 + (x[1] - x[0] * x[0]).powi(2) / 0.3);
         let truth = std::f64::consts::TAU * 0.15_f64.sqrt();
-        let weights: Vec<f64> = points.rows().zip(&logs).map(|(x, l)| (log_f(x) - l).exp()).collect();
+        let weights: Vec<f64> = points.points.rows().zip(&logs).map(|(x, l)| (log_f(x) - l).exp()).collect();
         let (mean, error) = controlled(&q, &points, &logs, &weights).unwrap();
         assert!((mean - truth).abs() < 4.0 * error && error < 0.01 * truth, "{mean} ± {error}, {truth}");
     }

@@ -1,11 +1,12 @@
 //! The integral of the surrogate by importance sampling with control variates. `MATH.md` §15.
 
 use super::{
+    bend::Bend,
     cells::Cell,
     controls::{SHIFTS, between_shifts, controlled},
     density::log_densities,
     process::Process,
-    proposal::{Normal, Proposal, deficient, refine},
+    proposal::{Draws, Normal, Proposal, deficient, refine},
     support::Support,
     view::View,
 };
@@ -14,6 +15,7 @@ use crate::{
     interrupt::check,
     numeric::{
         linalg::{Factor, Matrix},
+        log_sum::log_add,
         optim::{Ascent, Bounds, maximise},
         parallel::pieces,
     },
@@ -92,7 +94,29 @@ pub(crate) type Mode = (f64, Vec<f64>, Option<Normal>);
 
 /// Local maxima of the mean with the normal distributions of their curvature.
 pub(crate) fn laplace(process: &Process, starts: &[Vec<f64>], radius: f64) -> Result<Vec<Mode>> {
-    let d = process.dim();
+    modes(|x, with_hessian| process.jet(x, with_hessian), process.dim(), starts, radius)
+}
+
+/// The same of the density of the coordinates that are straight to the process.
+fn straight_laplace(target: &Target<'_>, bend: &Bend, starts: &[Vec<f64>]) -> Result<Vec<Mode>> {
+    let starts: Vec<Vec<f64>> = starts.iter().map(|x| bend.at(x)).collect();
+    let process = target.process;
+    let Some(back) = bend.back() else { return Ok(Vec::new()) };
+    let mut found = modes(|z, with_hessian| process.straight_jet(z, with_hessian), process.dim(), &starts, 3.0)?;
+    found.retain(|mode| {
+        let mut x = mode.1.clone();
+        back.curve(&mut x);
+        target.contains(&x)
+    });
+    Ok(found)
+}
+
+fn modes(
+    jet: impl Fn(&[f64], bool) -> (f64, Vec<f64>, Vec<f64>),
+    d: usize,
+    starts: &[Vec<f64>],
+    radius: f64,
+) -> Result<Vec<Mode>> {
     let ascent = Ascent { max_evaluations: 60, gradient_tolerance: 1e-4, value_tolerance: 1e-6, max_step: 1.0 };
     let reach = starts.iter().flatten().fold(radius, |r, v| r.max(v.abs() + radius));
     let bounds = Bounds::cube(d, -reach, reach)?;
@@ -100,7 +124,7 @@ pub(crate) fn laplace(process: &Process, starts: &[Vec<f64>], radius: f64) -> Re
         Ok(trials
             .iter()
             .map(|x| {
-                let (value, gradient, _) = process.jet(x, false);
+                let (value, gradient, _) = jet(x, false);
                 (value, gradient)
             })
             .collect())
@@ -109,7 +133,7 @@ pub(crate) fn laplace(process: &Process, starts: &[Vec<f64>], radius: f64) -> Re
     let mut sorted: Vec<_> = summits.into_iter().filter(|s| s.value.is_finite()).collect();
     sorted.sort_by(|a, b| b.value.total_cmp(&a.value));
     for summit in sorted {
-        let (_, _, hessian) = process.jet(&summit.x, true);
+        let (_, _, hessian) = jet(&summit.x, true);
         let precision = Matrix::from_fn(d, d, |i, j| -hessian[i * d + j]);
         let normal = Factor::exact("curvature", &precision).ok().and_then(|factor| {
             let inverse = factor.into_inverse_lower();
@@ -159,16 +183,24 @@ pub(crate) struct Adapted {
     modes: Vec<Mode>,
 }
 
-/// Adapts a proposal to the surrogate. `starts` are where the climb to its maxima begins.
-pub(crate) fn adapt(target: &Target<'_>, starts: &[Vec<f64>], seed: u64) -> Result<Adapted> {
+/// Adapts a proposal to the surrogate. `starts` are where the climb to its maxima begins. Its components are normal in the coordinates of a `bend`, or else in those
+/// that are straight to the process.
+pub(crate) fn adapt(target: &Target<'_>, starts: &[Vec<f64>], bend: Option<&Bend>, seed: u64) -> Result<Adapted> {
     let d = target.process.dim();
     let mut modes = laplace(target.process, starts, 3.0)?;
     modes.retain(|mode| target.contains(&mode.1));
     let top = modes.first().map_or(f64::NEG_INFINITY, |m| m.0);
+    // In the coordinates of another bend the posterior is about N(0, I).
+    let straight = match (bend, &target.process.data.bend) {
+        (Some(_), _) => Some(Vec::new()),
+        (None, Some(own)) => Some(straight_laplace(target, own, starts)?),
+        (None, None) => None,
+    };
+    let bend = bend.or(target.process.data.bend.as_ref());
     let unit: Vec<f64> = (0..d * d).map(|k| if k / d == k % d { 1.0 } else { 0.0 }).collect();
     let frame = Normal::new(vec![0.0; d], unit);
     let mut components: Vec<(f64, Normal)> = vec![(0.3, frame)];
-    for (value, _, normal) in modes.iter().take(6) {
+    for (value, _, normal) in straight.as_ref().unwrap_or(&modes).iter().take(6) {
         if let Some(normal) = normal {
             components.push((value - normal.log_norm(), normal.clone()));
         }
@@ -178,16 +210,19 @@ pub(crate) fn adapt(target: &Target<'_>, starts: &[Vec<f64>], seed: u64) -> Resu
     for c in &mut components[1..] {
         c.0 = (c.0 - largest).exp().max(0.05);
     }
-    let mut proposal = Proposal::new(components, &target.view.prior);
-    let mut all = Points::new(d, Vec::new())?;
+    let mut proposal = Proposal::new(components, &target.view.prior, bend);
+    let mut all: Option<Draws> = None;
     let mut levels: Vec<f64> = Vec::new();
-    let mut used: Vec<(f64, Normal)> = Vec::new();
+    // The logarithm of the sum of the densities of all proposals, at all points.
+    let mut drawn: Vec<f64> = Vec::new();
+    let mut used: Vec<Proposal> = Vec::new();
     let mut best: Option<(f64, Proposal)> = None;
     for round in 0..ROUNDS {
         proposal = proposal.rounded(ROUND);
-        let points = proposal.draw(ROUND, 1, seed, round as u64 + 1)?;
-        let log = target.levels(&points)?;
-        let own: Vec<f64> = log.iter().zip(proposal.log_densities(&points)).map(|(l, q)| l - q).collect();
+        let new = proposal.draw(ROUND, 1, seed, round as u64 + 1)?;
+        let log = target.levels(&new.points)?;
+        let mut density = proposal.log_densities(&new);
+        let own: Vec<f64> = log.iter().zip(&density).map(|(l, q)| l - q).collect();
         let share = effective(&tempered(&own, 1.0)) / ROUND as f64;
         if best.as_ref().is_none_or(|b| share > b.0) {
             best = Some((share, proposal.clone()));
@@ -195,11 +230,21 @@ pub(crate) fn adapt(target: &Target<'_>, starts: &[Vec<f64>], seed: u64) -> Resu
         if share > GOOD || round + 1 == ROUNDS {
             break;
         }
-        all = all.concat(&points)?;
-        levels.extend(log);
-        used.extend(proposal.normals().iter().cloned());
         // Everything drawn so far, weighted by the mixture of all proposals.
-        let logs: Vec<f64> = levels.iter().zip(log_densities(&used, &all)).map(|(l, q)| l - q).collect();
+        for earlier in &used {
+            density.iter_mut().zip(earlier.log_densities(&new)).for_each(|(sum, q)| *sum = log_add(*sum, q));
+        }
+        if let Some(all) = &all {
+            drawn.iter_mut().zip(proposal.log_densities(all)).for_each(|(sum, q)| *sum = log_add(*sum, q));
+        }
+        drawn.extend(density);
+        levels.extend(log);
+        used.push(proposal.clone());
+        let sample = match &all {
+            Some(all) => all.concat(&new)?,
+            None => new,
+        };
+        let logs: Vec<f64> = levels.iter().zip(&drawn).map(|(l, q)| l - q).collect();
         let enough = (60.0_f64).max(8.0 * d as f64).min(0.2 * logs.len() as f64);
         let mut power = 1.0;
         let mut weights = tempered(&logs, power);
@@ -208,8 +253,9 @@ pub(crate) fn adapt(target: &Target<'_>, starts: &[Vec<f64>], seed: u64) -> Resu
             weights = tempered(&logs, power);
         }
         let mut components = proposal.components.clone();
-        deficient(&mut components, &all, &weights);
-        proposal = Proposal::new(refine(components, &all, &weights, 3), &target.view.prior);
+        deficient(&mut components, sample.straight(), &weights);
+        proposal = Proposal::new(refine(components, sample.straight(), &weights, 3), &target.view.prior, bend);
+        all = Some(sample);
     }
     Ok(Adapted { proposal: best.map_or(proposal, |b| b.1), top, modes })
 }
@@ -219,10 +265,10 @@ pub(crate) fn integrate(target: &Target<'_>, adapted: &Adapted, draws: usize, se
     let Adapted { proposal, top, modes } = adapted.clone();
     let d = target.process.dim();
     let proposal = proposal.rounded(draws / SHIFTS);
-    let points = proposal.draw(draws / SHIFTS, SHIFTS, seed, 0)?;
-    let draws = points.len();
-    let levels = target.levels(&points)?;
-    let log_proposal = proposal.log_densities(&points);
+    let sample = proposal.draw(draws / SHIFTS, SHIFTS, seed, 0)?;
+    let draws = sample.points.len();
+    let levels = target.levels(&sample.points)?;
+    let log_proposal = proposal.log_densities(&sample);
     let logs: Vec<f64> = levels.iter().zip(&log_proposal).map(|(l, q)| l - q).collect();
     let scale = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if !scale.is_finite() {
@@ -233,7 +279,8 @@ pub(crate) fn integrate(target: &Target<'_>, adapted: &Adapted, draws: usize, se
     }
     let raw: Vec<f64> = logs.iter().map(|l| (l - scale).exp()).collect();
     let effective = effective(&raw) / draws as f64;
-    let (mean_weight, error) = controlled(&proposal, &points, &log_proposal, &raw)?;
+    let (mean_weight, error) = controlled(&proposal, &sample, &log_proposal, &raw)?;
+    let points = sample.points;
     let total: f64 = raw.iter().sum();
     let weights: Vec<f64> = raw.iter().map(|w| w / total).collect();
     let mut mean = vec![0.0; d];
@@ -280,9 +327,9 @@ impl Integral {
         let mut means = Vec::new();
         let largest = self.levels.iter().zip(&self.log_proposal).map(|(l, q)| l - q).fold(f64::NEG_INFINITY, f64::max);
         for shift in 0..SHIFTS {
-            let points = proposal.draw(count, 1, seed, SHARPEN | shift as u64)?;
-            let levels = target.levels(&points)?;
-            let logs = levels.iter().zip(proposal.log_densities(&points));
+            let draws = proposal.draw(count, 1, seed, SHARPEN | shift as u64)?;
+            let levels = target.levels(&draws.points)?;
+            let logs = levels.iter().zip(proposal.log_densities(&draws));
             means.push(logs.map(|(l, q)| (l - q - largest).exp()).sum::<f64>() / count as f64);
         }
         let mean = means.iter().sum::<f64>() / SHIFTS as f64;

@@ -359,6 +359,18 @@ pub(crate) struct Near {
     outer: f64,
 }
 
+impl Near {
+    /// Whether a node is left out.
+    pub(crate) fn leaves_out(&self, i: usize) -> bool {
+        self.far.contains(&i)
+    }
+
+    /// The places, among those that matter, of nodes from number `first` on.
+    pub(crate) fn places(&self, first: usize) -> impl Iterator<Item = usize> {
+        self.rows.iter().enumerate().filter(move |(_, row)| row.0 >= first).map(|(place, _)| place)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -19,7 +19,9 @@ mod peak;
 mod process;
 mod proposal;
 mod recipe;
+mod sampled;
 mod scout;
+mod settle;
 mod support;
 mod twins;
 mod uncertainty;
@@ -50,13 +52,13 @@ pub(crate) const NOT_ARRIVED: f64 = 40.0;
 
 /// Chosen by measurement: the variance of the process, times its surprise, counts `a + b(q/n)²` times with `n` values for the `q` coefficients of a
 /// quadratic. Hyperparameters are not known either, and the less the fewer values there are to find them from.
-const CALIBRATION: (f64, f64) = (0.8, 50.0);
+const CALIBRATION: (f64, f64) = (0.5, 32.0);
 
 /// Chosen by measurement: no less than this share of the jackknife's standard deviation is stated.
-const LEAST_OF_JACKKNIFE: f64 = 0.4;
+const LEAST_OF_JACKKNIFE: f64 = 0.32;
 
 /// Chosen by measurement: draws of the edge differ a little less than the edge does from the truth.
-const EDGE_CALIBRATION: f64 = 1.5;
+const EDGE_CALIBRATION: f64 = 1.2;
 
 /// A peak with fewer draws than this is left out of a sample.
 const LEAST_DRAWS: usize = 16;
@@ -254,14 +256,15 @@ impl LogBelief {
                 continue;
             }
             let proposal = peak.integral.proposal.clone().rounded(own);
-            let points = proposal.draw(own, 1, seed, u64::from(u32::MAX))?;
+            let draws = proposal.draw(own, 1, seed, u64::from(u32::MAX))?;
+            let points = &draws.points;
             // Densities are per volume of the main peak's coordinates; the draws of each peak stand for its own cell.
             let volume = peak.view.log_volume - self.main().view.log_volume;
             let count = (own as f64 / n as f64).ln();
             levels.extend(
-                peak.target(self.cells.cell(k)).levels(&points)?.iter().map(|l| l + peak.known.best - self.known.best),
+                peak.target(self.cells.cell(k)).levels(points)?.iter().map(|l| l + peak.known.best - self.known.best),
             );
-            ratios.extend(proposal.log_densities(&points).iter().map(|q| volume - q - count));
+            ratios.extend(proposal.log_densities(&draws).iter().map(|q| volume - q - count));
             flat.extend(points.rows().flat_map(|x| self.main().view.enter(&peak.view.leave(x))));
         }
         Ok((Points::new(self.known.dim(), flat)?, levels, ratios))

@@ -9,18 +9,15 @@ use super::{
     approach::{FEW_DRAWS, Search, SearchRecipe, make_search, search_recipe},
     bend::Bend,
     cells::Cell,
-    fit::fit,
-    integral::{Adapted, Integral, Target, adapt, integrate, resample},
+    integral::{Adapted, Integral, Target, adapt, integrate},
     known::{Known, coefficients, high},
     process::{Hyper, Process},
+    sampled::{Sampled, log_evidence, many_draws},
+    settle::{Settled, crooked, keep, possible, settle, straighten},
     support::Support,
-    uncertainty::{Uncertainty, uncertainty},
     view::{Region, View, divergence},
 };
 use crate::error::{Error, Result};
-
-/// Draws that integrate the surrogate of a peak that is found, and those that do where the first leave too much open.
-const DRAWS: [usize; 2] = [4_096, 16_384];
 
 /// While there are at most this many values, or one and a half for each coefficient of a quadratic, every fit has several starts: before a quadratic is
 /// determined nothing contradicts another explanation. Later fits have several only when the values have grown by half.
@@ -33,30 +30,17 @@ const MOVES: usize = 3;
 /// A run has arrived when a batch moves the posterior by less than this many nats.
 const STEADY: f64 = 0.5;
 
-/// Points of the sample behind the covariances of the process.
-const COVARIANCES: usize = 384;
+/// Hyperparameters and bends are looked for again when there are so many times as many values.
+pub(super) const MORE: f64 = 1.1;
 
-/// The sampling may leave open so much of what the process does, which counts as no less than [`fine`].
-const SAMPLING: f64 = 0.3;
+/// … or when the best value has risen by so many nats.
+const RISEN: f64 = 1.0;
 
-/// What the process leaves open of `log Z` counts as no less. In up to three dimensions draws are cheap.
-fn fine(dim: usize) -> f64 {
-    if dim <= 3 { 5e-4 } else { 2e-3 }
-}
+/// With a smaller effective share of the sample, draws are tried in the coordinates of a bend.
+const CROOKED: f64 = 0.6;
 
-/// Points of the posterior's sample that a bend is fitted to, and how many nats it has to gain at each, to be tried.
-const BENT: usize = 512;
-const WORTH: f64 = 0.01;
-
-/// A bend is kept if it raises the marginal likelihood by so many nats, and so many for each of its coefficients.
-const EVIDENT: f64 = 4.0;
-const PER: f64 = 1.0;
-
-/// One is looked for again when there are so many times as many values.
-const MORE: f64 = 1.1;
-
-/// Chosen by measurement: so many values that are as surprising as the process expects stand beside those that there are.
-const DOUBT: f64 = 2.0;
+/// With a smaller one the sample says nothing.
+const USABLE: f64 = 0.02;
 
 /// All that was searched for: with its values it makes the peak.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,6 +58,9 @@ pub(crate) struct PeakRecipe {
     pub(crate) nodes: usize,
     /// How many nodes the last fit with several starts had.
     searched: usize,
+    /// How many nodes the last fit had.
+    #[serde(default)]
+    fitted: usize,
     /// The coordinates of the process.
     view: Region,
     /// Where the posterior is: the coordinates to begin with when there are more values.
@@ -85,6 +72,9 @@ pub(crate) struct PeakRecipe {
     /// How many nodes there were when one was last looked for.
     #[serde(default)]
     bent: usize,
+    /// The bend in whose coordinates the integral is drawn, where that is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    drawn: Option<Bend>,
     /// Nodes far below that the process has to be told of.
     active: Vec<usize>,
     /// Nodes that belong to another peak.
@@ -122,6 +112,12 @@ impl PeakRecipe {
         self.searched == self.nodes
     }
 
+    /// Whether its hyperparameters may do for a few more values: it has arrived, and little is new.
+    fn serves(&self, known: &Known, rise: f64) -> bool {
+        let few = (known.len() as f64) < MORE * self.fitted as f64;
+        self.arrived && few && rise < RISEN && self.support.is_none() && self.foreign == known.foreign()
+    }
+
     /// Whether it holds for other values as well: the peak is found, and no value is named by its number.
     pub(crate) fn names_no_value(&self) -> bool {
         self.active.is_empty() && self.foreign.is_empty() && self.search.is_none()
@@ -144,76 +140,6 @@ impl Peak {
 fn near_process(known: &Known, view: &View, recipe: &PeakRecipe) -> Result<Process> {
     let data = known.near_data(view, &known.near(), &recipe.active, recipe.bend.as_ref())?;
     Process::new(recipe.hyper.clone(), data)
-}
-
-/// A process with what it was told, and where the likelihood is not zero.
-struct Settled {
-    process: Process,
-    /// How well the first fit, without those that joined, explains the values.
-    objective: f64,
-    active: Vec<usize>,
-    support: Option<Support>,
-}
-
-/// A fit on the values that matter; others join where the fit contradicts them. Likelihoods of zero where the fit expects much are the business of a
-/// [`Support`]: a smooth process cannot fall off a cliff.
-fn settle(
-    known: &Known,
-    view: &View,
-    bend: Option<&Bend>,
-    (warm, warm_support): (Option<&Hyper>, Option<&Hyper>),
-    thorough: bool,
-) -> Result<Settled> {
-    let near = known.near();
-    let mut support = None;
-    let cap = known.noise_cap();
-    let mut active: Vec<usize> = Vec::new();
-    let first = fit(&known.near_data(view, &near, &active, bend)?, warm, thorough, cap)?;
-    let (mut process, objective) = (first.process, first.objective / first.share);
-    for round in 0..3 {
-        let mut more = known.contradicted(view, &process, &near, &active)?;
-        if support.is_none() && more.iter().any(|&i| known.depth[i].is_infinite()) {
-            support = Some(Support::fit(&known.distances(view, &near)?, warm_support)?);
-        }
-        more.retain(|&i| known.depth[i].is_finite());
-        if more.is_empty() {
-            break;
-        }
-        active.extend(more);
-        let data = known.near_data(view, &near, &active, bend)?;
-        process = if round == 0 {
-            fit(&data, Some(&process.hyper.clone()), false, cap)?.process
-        } else {
-            Process::new(process.hyper, data)?
-        };
-    }
-    Ok(Settled { process, objective, active, support })
-}
-
-/// The same values in other coordinates, straight where these are bent or the other way round, if they are explained better so.
-fn straighten(
-    known: &Known,
-    view: &View,
-    settled: &Settled,
-    integral: &Integral,
-    warm_support: Option<&Hyper>,
-) -> Result<Option<Settled>> {
-    let own = settled.process.data.bend.as_ref();
-    let warm = (Some(&settled.process.hyper), warm_support);
-    let mut best: Option<(f64, Settled)> = None;
-    let sample = integral.points.select(&resample(&integral.weights, BENT, 0.5));
-    let allowance = |bend: Option<&Bend>| bend.map_or(0.0, |b| EVIDENT + PER * b.coefficients() as f64);
-    let now = settled.objective - allowance(own);
-    let candidate = Bend::fit(&sample, settled.process.len()).filter(|(_, gain)| *gain > WORTH).map(|c| c.0);
-    let straight = own.is_some().then_some(None);
-    for bend in candidate.as_ref().map(Some).into_iter().chain(straight) {
-        let other = settle(known, view, bend, warm, own.is_some() != bend.is_some())?;
-        let score = other.objective - allowance(bend);
-        if score > now && best.as_ref().is_none_or(|b| score > b.0) {
-            best = Some((score, other));
-        }
-    }
-    Ok(best.map(|b| b.1))
 }
 
 fn target<'a>(
@@ -255,6 +181,40 @@ pub(crate) fn search(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, se
     attempt(known, begin, cell, seed)
 }
 
+/// A process and its integral.
+struct Made {
+    view: View,
+    settled: Settled,
+    adapted: Adapted,
+    integral: Integral,
+}
+
+impl Made {
+    fn new((known, cell): (&Known, Option<Cell<'_>>), view: View, settled: Settled, seed: u64) -> Result<Self> {
+        let aim = target(known, &view, &settled.process, settled.support.as_ref(), cell);
+        let adapted = adapt(&aim, &known.starts(&view), None, seed)?;
+        let integral = integrate(&aim, &adapted, FEW_DRAWS, seed)?;
+        Ok(Self { view, settled, adapted, integral })
+    }
+}
+
+/// A proposal in the coordinates of another bend, the one of `before` or a new one, if few draws of an integral are effective and more are so.
+fn draw_better(
+    aim: &Target<'_>,
+    starts: &[Vec<f64>],
+    integral: &Integral,
+    before: Option<Bend>,
+    seed: u64,
+) -> Result<Option<(Bend, Adapted)>> {
+    if integral.effective >= CROOKED {
+        return Ok(None);
+    }
+    let Some(bend) = before.or_else(|| crooked(integral)) else { return Ok(None) };
+    let adapted = adapt(aim, starts, Some(&bend), seed)?;
+    let better = integrate(aim, &adapted, FEW_DRAWS, seed)?.effective > integral.effective;
+    Ok(better.then_some((bend, adapted)))
+}
+
 fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -> Result<Peak> {
     let last = match begin {
         Begin::Last(last) => Some(last),
@@ -285,58 +245,85 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
     // The coordinates follow the posterior until it has settled.
     let mut hyper = last.map(|r| r.hyper.clone());
     let mut bend = last.and_then(|r| r.bend.clone().zip(View::new(r.view.clone())));
-    let mut made: Option<(View, Settled, Adapted, Integral)> = None;
+    let mut made: Option<Made> = None;
     let warm_support = last.and_then(|r| r.support.as_ref());
     let mut moved = f64::INFINITY;
     let mut again = false;
+    let mut kept = last.filter(|r| !thorough && cell.is_none() && r.serves(known, rise));
     let mut round = 0;
     while round < MOVES {
         let Some(view) = View::new(posterior.clone()) else { break };
         let own = bend.as_ref().map(|(bend, of)| bend.moved(of, &view));
-        let warm = (hyper.as_ref(), warm_support);
-        let settled = settle(known, &view, own.as_ref(), warm, thorough || again || hyper.is_none())?;
-        let aim = target(known, &view, &settled.process, settled.support.as_ref(), cell);
-        let adapted = adapt(&aim, &known.starts(&view), seed)?;
-        let integral = integrate(&aim, &adapted, FEW_DRAWS, seed)?;
+        let settled = match kept {
+            Some(r) => match keep(known, &view, own.as_ref(), (&r.hyper, &r.active), r.nodes)? {
+                Some(settled) => settled,
+                None => {
+                    kept = None;
+                    continue;
+                }
+            },
+            None => {
+                let warm = (hyper.as_ref(), warm_support);
+                let many = thorough || again || hyper.is_none();
+                match own
+                    .as_ref()
+                    .map(|own| possible(settle(known, &view, Some(own), warm, many)))
+                    .transpose()?
+                    .flatten()
+                {
+                    Some(settled) => settled,
+                    // There is no bend, or it serves no longer.
+                    None => settle(known, &view, None, warm, many || own.is_some())?,
+                }
+            }
+        };
+        let new = Made::new((known, cell), view, settled, seed)?;
+        let Made { view, settled, integral, .. } = &new;
+        let far = divergence(&integral.mean, &integral.covariance);
+        let good = integral.effective > USABLE;
+        if kept.is_some() && (!good || far >= SETTLED || integral.top > credible_top(d)) {
+            kept = None;
+            continue;
+        }
         // Hyperparameters that had served and no longer do are searched for once more from the beginning.
         if was_found && !again && !thorough && integral.top > credible_top(d) {
             again = true;
             continue;
         }
-        let far = divergence(&integral.mean, &integral.covariance);
         if round == 0 && was_found {
             moved = far;
         }
-        let good = integral.effective > 0.02;
         if good {
             posterior = view.leave_moments(&integral.mean, &integral.covariance);
         }
         hyper = Some(settled.process.hyper.clone());
-        bend = own.zip(View::new(view.region.clone()));
-        made = Some((view, settled, adapted, integral));
+        bend = settled.process.data.bend.clone().zip(View::new(view.region.clone()));
+        made = Some(new);
         if !good || far < SETTLED {
             break;
         }
         round += 1;
     }
-    let Some((view, mut settled, mut adapted, mut integral)) = made else {
+    let Some(mut made) = made else {
         // The region that the search began with has no coordinates.
         return Err(Error::Numerical { what: "coordinates of the posterior".into(), reason: "there are none".into() });
     };
     let last_bent = last.map_or(0, |r| r.bent);
-    let look = n as f64 >= MORE * last_bent as f64 && settled.process.len() >= coefficients + 2;
-    if look
-        && integral.effective > 0.02
-        && let Some(bent) = straighten(known, &view, &settled, &integral, warm_support)?
-    {
-        let aim = target(known, &view, &bent.process, bent.support.as_ref(), cell);
-        adapted = adapt(&aim, &known.starts(&view), seed)?;
-        integral = integrate(&aim, &adapted, FEW_DRAWS, seed)?;
-        if integral.effective > 0.02 {
-            posterior = view.leave_moments(&integral.mean, &integral.covariance);
+    let look = kept.is_none() && n as f64 >= MORE * last_bent as f64 && made.settled.process.len() >= coefficients + 2;
+    if look && made.integral.effective > USABLE {
+        let straight = straighten(known, &made.view, &made.settled, &made.integral, warm_support)?;
+        if let Some(settled) = straight {
+            let other = Made::new((known, cell), made.view.clone(), settled, seed)?;
+            // What cannot be integrated explains nothing.
+            if other.integral.effective > USABLE {
+                made = other;
+            }
         }
-        settled = bent;
     }
+    if made.integral.effective > USABLE {
+        posterior = made.view.leave_moments(&made.integral.mean, &made.integral.covariance);
+    }
+    let Made { view, settled, mut adapted, integral } = made;
     let Settled { process, active, support, .. } = settled;
     let mut recipe = PeakRecipe {
         found: false,
@@ -345,11 +332,13 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
         best: known.best,
         nodes: n,
         searched: if thorough { n } else { searched },
+        fitted: kept.map_or(n, |r| r.fitted),
         view: view.region.clone(),
         posterior,
         hyper: process.hyper.clone(),
         bend: process.data.bend.clone(),
         bent: if look { n } else { last_bent },
+        drawn: None,
         active,
         foreign: known.foreign(),
         support: support.as_ref().map(|s| s.hyper().clone()),
@@ -367,7 +356,12 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
         && credible(&sampled);
     // A few draws may miss what many see.
     if recipe.found {
-        let many = many_draws(&target(known, &view, &process, support.as_ref(), cell), &adapted, false, seed)?;
+        let aim = target(known, &view, &process, support.as_ref(), cell);
+        let before = last.and_then(|r| Some(r.drawn.as_ref()?.moved(&View::new(r.view.clone())?, &view)));
+        if let Some((bend, better)) = draw_better(&aim, &known.starts(&view), &sampled.integral, before, seed)? {
+            (recipe.drawn, adapted) = (Some(bend), better);
+        }
+        let many = many_draws(&aim, &adapted, false, seed)?;
         recipe.found = credible(&many);
         if recipe.found {
             sampled = many;
@@ -388,47 +382,6 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
     finish(known, recipe, (view, process, support, sampled), looking, seed)
 }
 
-/// An integral of the surrogate, what the process does not know about it, and how far it can be believed.
-struct Sampled {
-    integral: Integral,
-    uncertain: Uncertainty,
-    /// The variance of `log Z` by the jackknife, and its [ratio](surprise) to what the process expects.
-    jackknife: f64,
-    surprise: f64,
-}
-
-impl Sampled {
-    fn new(process: &Process, integral: Integral) -> Result<Self> {
-        let uncertain = uncertainty(process, &integral, COVARIANCES)?;
-        let (jackknife, surprise) = surprise(process, &uncertain.influence);
-        Ok(Self { integral, uncertain, jackknife, surprise })
-    }
-}
-
-/// The integral of the surrogate of a peak that is found, with so many draws that the sampling leaves little open beside the process; for a `rough` one
-/// with the fewest.
-fn many_draws(aim: &Target<'_>, adapted: &Adapted, rough: bool, seed: u64) -> Result<Sampled> {
-    let sd = |sampled: &Sampled| sampled.uncertain.model_variance.sqrt().max(fine(aim.process.dim()));
-    let mut sampled = Sampled::new(aim.process, integrate(aim, adapted, DRAWS[0], seed)?)?;
-    if !rough && sampled.integral.monte_carlo > SAMPLING * sd(&sampled) {
-        sampled = Sampled::new(aim.process, integrate(aim, adapted, DRAWS[1], seed)?)?;
-        let wanted = (SAMPLING, sd(&sampled));
-        sampled.integral.sharpen(aim, wanted, seed)?;
-    }
-    Ok(sampled)
-}
-
-/// The logarithm of the expected integral. Where values are less surprising than the process expects, its variances are too large, and so is what they add.
-fn log_evidence(known: &Known, view: &View, sampled: &Sampled) -> f64 {
-    let inflation = sampled.surprise.min(1.0) * sampled.uncertain.inflation.0;
-    known.best + sampled.integral.log_mass + view.log_volume + inflation
-}
-
-/// By how much the surrogate's maximum may exceed the best node, in nats.
-fn credible_top(d: usize) -> f64 {
-    2.0 + 0.5 * d as f64
-}
-
 /// The peak that the values and an earlier recipe for them make, to the bit; a `rough` one is for choosing points.
 pub(crate) fn recall(
     known: &Known,
@@ -442,7 +395,7 @@ pub(crate) fn recall(
     let labels = |hyper: &Hyper| Support::new(hyper.clone(), known.distances(&view, &known.near())?);
     let support = recipe.support.as_ref().map(labels).transpose()?;
     let aim = target(known, &view, &process, support.as_ref(), cell);
-    let adapted = adapt(&aim, &known.starts(&view), seed)?;
+    let adapted = adapt(&aim, &known.starts(&view), recipe.drawn.as_ref(), seed)?;
     let sampled = if recipe.found {
         many_draws(&aim, &adapted, rough, seed)?
     } else {
@@ -460,22 +413,9 @@ pub(crate) fn predictor(known: &Known, recipe: &PeakRecipe) -> Result<(View, Pro
     Ok((view, process))
 }
 
-/// The variance of `log Z` by the jackknife, `J = Σᵢ (bᵢrᵢ)²`, and its ratio to what the process expects it to be, `E = Σᵢ bᵢ²/pᵢ` with precisions
-/// `pᵢ = [K⁻¹]ᵢᵢ`. It is told by `m = E²/Σᵢ(bᵢ²/pᵢ)²` independent values, less the share that a quadratic takes. So its logarithm counts `m/(m + k)` times,
-/// where `k` is [`DOUBT`]: few values that happen to be unsurprising say little.
-fn surprise(process: &Process, influence: &[f64]) -> (f64, f64) {
-    let precision = process.factor.inverse_diagonal();
-    let (mut jackknife, mut expected, mut squares) = (0.0, 0.0, 0.0);
-    for ((w, p), b) in process.weights.iter().zip(&precision).zip(influence) {
-        let share = b * b / p;
-        jackknife += (b * w / p).powi(2);
-        expected += share;
-        squares += share * share;
-    }
-    let free = (1.0 - coefficients(process.dim()) as f64 / process.len() as f64).max(0.0);
-    let count = free * expected * expected / squares.max(f64::MIN_POSITIVE);
-    let ratio = jackknife / expected.max(f64::MIN_POSITIVE);
-    (jackknife, ratio.powf(count / (count + DOUBT)))
+/// By how much the surrogate's maximum may exceed the best node, in nats.
+fn credible_top(d: usize) -> f64 {
+    2.0 + 0.5 * d as f64
 }
 
 fn finish(

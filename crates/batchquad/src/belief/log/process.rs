@@ -331,7 +331,7 @@ impl Process {
     }
 
     /// The same in straight coordinates, without what these are stretched by.
-    fn straight_jet(&self, x: &[f64], with_hessian: bool) -> (f64, Vec<f64>, Vec<f64>) {
+    pub(crate) fn straight_jet(&self, x: &[f64], with_hessian: bool) -> (f64, Vec<f64>, Vec<f64>) {
         let d = x.len();
         let (mut value, mut gradient) = (self.quadratic.value(x), self.quadratic.gradient(x));
         let mut hessian = if with_hessian { self.quadratic.bend.clone() } else { Vec::new() };

@@ -1,10 +1,14 @@
 //! Mixtures of normal distributions to draw from, and their adaptation to a density. `MATH.md` §15.
 
-use super::density::{log_densities, log_parts};
+use super::{
+    bend::{Back, Bend},
+    density::{log_densities, log_parts},
+};
 use crate::{
     error::Result,
     numeric::{
         linalg::{Factor, Matrix},
+        log_sum::log_add,
         pairs::Columns,
         quantile::normal_quantile,
         rng::{Purpose, Stream},
@@ -110,63 +114,114 @@ const WIDE_SHARE: f64 = 0.15;
 /// The share of the prior, below which nothing bounded can fall off more slowly.
 const PRIOR_SHARE: f64 = 0.05;
 
-/// A mixture to draw from: components that adapt, each with a wider twin, and the prior.
+/// Points with their straight coordinates, where the posterior is bent.
+#[derive(Debug, Clone)]
+pub(crate) struct Draws {
+    pub(crate) points: Points,
+    /// With the logarithm of how much they are stretched at each.
+    straight: Option<(Points, Vec<f64>)>,
+}
+
+impl Draws {
+    fn new(points: Points, back: Option<&Back>) -> Self {
+        let straight = back.map(|back| back.straighten(&points));
+        Self { points, straight }
+    }
+
+    /// The points in straight coordinates.
+    pub(crate) fn straight(&self) -> &Points {
+        self.straight.as_ref().map_or(&self.points, |s| &s.0)
+    }
+
+    /// The logarithm of how much these are stretched at each point; none where they are the coordinates themselves.
+    pub(crate) fn stretch(&self) -> Option<&[f64]> {
+        self.straight.as_ref().map(|s| &s.1[..])
+    }
+
+    pub(crate) fn concat(&self, more: &Self) -> Result<Self> {
+        let straight = match (&self.straight, &more.straight) {
+            (Some(own), Some(more)) => Some((own.0.concat(&more.0)?, [&own.1[..], &more.1].concat())),
+            _ => None,
+        };
+        Ok(Self { points: self.points.concat(&more.points)?, straight })
+    }
+}
+
+/// A mixture to draw from: components that adapt, each with a wider twin, in the coordinates in which the posterior is straight, and the prior.
 #[derive(Debug, Clone)]
 pub(crate) struct Proposal {
     /// Shares that sum to one, and the components that adapt.
     pub(crate) components: Vec<(f64, Normal)>,
-    all: Vec<(f64, Normal)>,
+    /// The prior, as it is.
+    prior: Option<(f64, Normal)>,
+    /// The components and their twins, with the prior's share so many that sum to one.
+    straight: Vec<(f64, Normal)>,
+    back: Option<Back>,
 }
 
 impl Proposal {
-    pub(crate) fn new(mut components: Vec<(f64, Normal)>, prior: &Normal) -> Self {
+    pub(crate) fn new(mut components: Vec<(f64, Normal)>, prior: &Normal, bend: Option<&Bend>) -> Self {
         let total: f64 = components.iter().map(|c| c.0).sum();
         components.iter_mut().for_each(|c| c.0 /= total);
-        let mut all = vec![(PRIOR_SHARE, prior.clone())];
+        let mut straight = Vec::new();
         for (share, normal) in &components {
             let share = share * (1.0 - PRIOR_SHARE);
-            all.push((share * (1.0 - WIDE_SHARE), normal.clone()));
-            all.push((share * WIDE_SHARE, normal.scaled(2.0)));
+            straight.push((share * (1.0 - WIDE_SHARE), normal.clone()));
+            straight.push((share * WIDE_SHARE, normal.scaled(2.0)));
         }
-        Self { components, all }
+        Self { components, prior: Some((PRIOR_SHARE, prior.clone())), straight, back: bend.and_then(Bend::back) }
     }
 
-    pub(crate) fn log_densities(&self, points: &Points) -> Vec<f64> {
-        log_densities(&self.all, points)
+    /// Points as this proposal sees them.
+    pub(crate) fn place(&self, points: Points) -> Draws {
+        Draws::new(points, self.back.as_ref())
     }
 
-    /// All that it is made of, with shares that sum to one.
-    pub(crate) fn normals(&self) -> &[(f64, Normal)] {
-        &self.all
+    /// Densities per volume of the coordinates that are not straight.
+    pub(crate) fn log_densities(&self, draws: &Draws) -> Vec<f64> {
+        let Some(stretch) = draws.stretch() else {
+            let all: Vec<(f64, Normal)> = self.prior.iter().chain(&self.straight).cloned().collect();
+            return log_densities(&all, &draws.points);
+        };
+        let mut logs = log_densities(&self.straight, draws.straight());
+        logs.iter_mut().zip(stretch).for_each(|(log, s)| *log += s);
+        if let Some(prior) = &self.prior {
+            let prior = log_densities(std::slice::from_ref(prior), &draws.points);
+            logs.iter_mut().zip(prior).for_each(|(log, p)| *log = log_add(*log, p));
+        }
+        logs
     }
 
     /// The same mixture with shares that are whole numbers of draws out of `count`, so that it can be drawn from without chance.
     pub(crate) fn rounded(mut self, count: usize) -> Self {
         let mut given = 0;
         let mut sum = 0.0;
-        for (share, _) in &mut self.all {
+        for (share, _) in self.prior.iter_mut().chain(&mut self.straight) {
             sum += *share;
             let until = ((sum * count as f64).round() as usize).min(count);
             *share = (until - given) as f64 / count as f64;
             given = until;
         }
-        self.all.retain(|c| c.0 > 0.0);
+        self.prior = self.prior.filter(|c| c.0 > 0.0);
+        self.straight.retain(|c| c.0 > 0.0);
         self
     }
 
     /// Draws from the [`Proposal::rounded`] mixture: each component has its share of `count` points, a net of its own, in each of `shifts`
     /// independent shifts, one after the other.
-    pub(crate) fn draw(&self, count: usize, shifts: usize, seed: u64, round: u64) -> Result<Points> {
-        let d = self.all[0].1.mean.len();
+    pub(crate) fn draw(&self, count: usize, shifts: usize, seed: u64, round: u64) -> Result<Draws> {
+        let d = self.components[0].1.mean.len();
         let sobol = SobolSequence::new(d, seed)?;
-        let counts: Vec<usize> = self.all.iter().map(|c| (c.0 * count as f64).round() as usize).collect();
+        let all: Vec<&(f64, Normal)> = self.prior.iter().chain(&self.straight).collect();
+        let counts: Vec<usize> = all.iter().map(|c| (c.0 * count as f64).round() as usize).collect();
         let longest = counts.iter().copied().max().unwrap_or(0);
         let base: Vec<Vec<f64>> = (0..longest).map(|i| sobol.unscrambled_point(i as u32)).collect();
         let mut flat = Vec::with_capacity(shifts * count * d);
         let mut z = vec![0.0; d];
         for s in 0..shifts {
             let mut stream = Stream::new(seed, Purpose::Integral, round << 8 | s as u64);
-            for ((_, normal), &count) in self.all.iter().zip(&counts) {
+            for (k, ((_, normal), &count)) in all.iter().zip(&counts).enumerate() {
+                let back = self.back.as_ref().filter(|_| self.prior.is_none() || k > 0);
                 let shift: Vec<f64> = (0..d).map(|_| stream.uniform_open()).collect();
                 for p in &base[..count] {
                     for k in 0..d {
@@ -175,10 +230,14 @@ impl Proposal {
                         z[k] = normal_quantile(v.clamp(f64::EPSILON, 1.0 - f64::EPSILON));
                     }
                     normal.extend_at(&z, &mut flat);
+                    if let Some(back) = back {
+                        let first = flat.len() - d;
+                        back.curve(&mut flat[first..]);
+                    }
                 }
             }
         }
-        Points::new(d, flat)
+        Ok(self.place(Points::new(d, flat)?))
     }
 }
 

@@ -7,8 +7,9 @@ use super::{
     fit::fit,
     integral::laplace,
     known::{Known, log_prior, typical_depth},
-    peak::Peak,
+    peak::{MORE, Peak},
     process::{Data, Hyper, Process},
+    settle::possible,
     view::{Region, View},
 };
 use crate::{
@@ -103,6 +104,9 @@ pub(crate) struct ScoutRecipe {
     /// Whether it sees the prior in the coordinates in which the posterior is straight.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     bent: bool,
+    /// How many values they were searched for with.
+    #[serde(default)]
+    fitted: usize,
 }
 
 /// All values, compressed. Likelihoods of zero are no part of them where a [`Support`] knows of them.
@@ -115,15 +119,27 @@ fn data(known: &Known, main: &Peak, bent: bool) -> Result<Data> {
 
 /// What fits all values best. The coordinates in which the posterior is straight are tried where there is but one peak.
 pub(crate) fn search(known: &Known, peaks: &[Peak], last: Option<&ScoutRecipe>, thorough: bool) -> Result<ScoutRecipe> {
+    let main = &peaks[0];
+    if let Some(last) = last
+        && !thorough
+        && main.recipe.arrived
+        && (known.len() as f64) < MORE * last.fitted as f64
+        && last.hyper.noise <= known.noise_cap()
+        && (!last.bent || peaks.len() == 1 && main.process.data.bend.is_some())
+        && possible(Process::new(last.hyper.clone(), data(known, main, last.bent)?))?.is_some()
+    {
+        return Ok(last.clone());
+    }
     let made = |bent: bool| {
         let warm = last.filter(|l| l.bent == bent).map(|l| &l.hyper);
-        fit(&data(known, &peaks[0], bent)?, warm, thorough, known.noise_cap())
+        fit(&data(known, main, bent)?, warm, thorough, known.noise_cap())
     };
     let plain = made(false)?;
-    let bent = if peaks.len() == 1 && peaks[0].process.data.bend.is_some() { Some(made(true)?) } else { None };
+    let bent = if peaks.len() == 1 && main.process.data.bend.is_some() { possible(made(true))? } else { None };
+    let fitted = known.len();
     Ok(match bent.filter(|b| b.objective > plain.objective) {
-        Some(bent) => ScoutRecipe { hyper: bent.process.hyper, bent: true },
-        None => ScoutRecipe { hyper: plain.process.hyper, bent: false },
+        Some(bent) => ScoutRecipe { hyper: bent.process.hyper, bent: true, fitted },
+        None => ScoutRecipe { hyper: plain.process.hyper, bent: false, fitted },
     })
 }
 

@@ -56,6 +56,10 @@ pub struct Report {
     pub log_z: Option<f64>,
     /// Its standard deviation.
     pub log_z_sd: Option<f64>,
+    /// The ends of the [interval](Estimate::interval) that holds it with 95 %.
+    pub log_z_low: Option<f64>,
+    /// See `log_z_low`.
+    pub log_z_high: Option<f64>,
     /// What each of several independent runs says by itself; empty where there is one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub repeats: Vec<Repeat>,
@@ -133,10 +137,13 @@ impl Report {
         let ledger = engine.ledger();
         let tally = Tally::of(ledger);
         let estimate = current.and_then(estimated);
+        let interval = estimate.and_then(|e| e.interval(0.95).ok());
         let (outlook, sentence) = Outlook::of(engine, current.is_some()).unzip();
         Ok(Self {
             log_z: estimate.map(|e| e.log_z),
             log_z_sd: estimate.map(|e| e.log_z_sd),
+            log_z_low: interval.map(|i| i.0),
+            log_z_high: interval.map(|i| i.1),
             repeats: Repeat::all(engine, current.is_some()),
             agreement: current.and_then(|c| c.agreement.clone()),
             known_log_z: known_log_z(ledger),
@@ -181,6 +188,9 @@ impl Report {
     pub fn facts(&self) -> Vec<(&'static str, String)> {
         let log_z = self.log_z.zip(self.log_z_sd);
         let mut rows = vec![("log Z", log_z.map_or_else(|| "none".into(), |(log_z, sd)| plus_minus(log_z, sd)))];
+        if let (Some(low), Some(high), Some(sd)) = (self.log_z_low, self.log_z_high, self.log_z_sd) {
+            rows.push(("95 %", format!("{} to {}", rounded(low, sd), rounded(high, sd))));
+        }
         rows.extend(self.repeats.iter().map(|repeat| ("repeat", repeat.line(self.repeats.len()))));
         rows.extend(self.known_log_z.map(|known| ("known", self.beside(known))));
         rows.extend(self.trust.as_ref().map(|trust| ("verdict", trust.line())));

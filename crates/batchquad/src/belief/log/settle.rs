@@ -1,0 +1,134 @@
+//! The process on the values that matter: hyperparameters, the values that join, the coordinates in which the posterior is straight. `MATH.md` §15.
+
+use super::{
+    bend::Bend,
+    fit::fit,
+    integral::{Integral, resample},
+    known::Known,
+    process::{Hyper, Process},
+    support::Support,
+    view::View,
+};
+use crate::error::{Error, Result};
+
+/// Points of the posterior's sample that a bend is fitted to, and how many nats it has to gain at each, to be tried.
+const BENT: usize = 512;
+const WORTH: f64 = 0.01;
+
+/// A bend is kept if it raises the marginal likelihood by so many nats, and so many for each of its coefficients.
+const EVIDENT: f64 = 4.0;
+const PER: f64 = 1.0;
+
+/// A new value that is so many standard deviations off where it was expected asks for new hyperparameters.
+const SURPRISING: f64 = 3.0;
+
+/// What can be computed; none where a matrix cannot be factorised.
+pub(super) fn possible<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Err(Error::Numerical { .. } | Error::NotPositiveDefinite { .. }) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// A process with what it was told, and where the likelihood is not zero.
+pub(super) struct Settled {
+    pub(super) process: Process,
+    /// How well the first fit, without those that joined, explains the values.
+    objective: f64,
+    pub(super) active: Vec<usize>,
+    pub(super) support: Option<Support>,
+}
+
+/// A fit on the values that matter; others join where the fit contradicts them. Likelihoods of zero where the fit expects much are the business of a
+/// [`Support`]: a smooth process cannot fall off a cliff.
+pub(super) fn settle(
+    known: &Known,
+    view: &View,
+    bend: Option<&Bend>,
+    (warm, warm_support): (Option<&Hyper>, Option<&Hyper>),
+    thorough: bool,
+) -> Result<Settled> {
+    let near = known.near();
+    let mut support = None;
+    let cap = known.noise_cap();
+    let mut active: Vec<usize> = Vec::new();
+    let first = fit(&known.near_data(view, &near, &active, bend)?, warm, thorough, cap)?;
+    let (mut process, objective) = (first.process, first.objective / first.share);
+    for round in 0..3 {
+        let mut more = known.contradicted(view, &process, &near, &active)?;
+        if support.is_none() && more.iter().any(|&i| known.depth[i].is_infinite()) {
+            support = Some(Support::fit(&known.distances(view, &near)?, warm_support)?);
+        }
+        more.retain(|&i| known.depth[i].is_finite());
+        if more.is_empty() {
+            break;
+        }
+        active.extend(more);
+        let data = known.near_data(view, &near, &active, bend)?;
+        process = if round == 0 {
+            fit(&data, Some(&process.hyper.clone()), false, cap)?.process
+        } else {
+            Process::new(process.hyper, data)?
+        };
+    }
+    Ok(Settled { process, objective, active, support })
+}
+
+/// The process with the hyperparameters of before, where that will do: no new value, those from number `first` on, surprises it, and none of those left out
+/// contradicts it.
+pub(super) fn keep(
+    known: &Known,
+    view: &View,
+    bend: Option<&Bend>,
+    (hyper, active): (&Hyper, &[usize]),
+    first: usize,
+) -> Result<Option<Settled>> {
+    let near = known.near();
+    if hyper.noise > known.noise_cap() || active.iter().any(|&i| !near.leaves_out(i)) {
+        return Ok(None);
+    }
+    let Some(process) = possible(Process::new(hyper.clone(), known.near_data(view, &near, active, bend)?))? else {
+        return Ok(None);
+    };
+    if !known.contradicted(view, &process, &near, active)?.is_empty() {
+        return Ok(None);
+    }
+    let precision = process.factor.inverse_diagonal();
+    let off = |i: usize| process.weights[i].abs() / precision[i].sqrt();
+    if near.places(first).any(|i| off(i) > SURPRISING) {
+        return Ok(None);
+    }
+    Ok(Some(Settled { process, objective: f64::NAN, active: active.to_vec(), support: None }))
+}
+
+/// The same values in other coordinates, straight where these are bent or the other way round, if they are explained better so.
+pub(super) fn straighten(
+    known: &Known,
+    view: &View,
+    settled: &Settled,
+    integral: &Integral,
+    warm_support: Option<&Hyper>,
+) -> Result<Option<Settled>> {
+    let own = settled.process.data.bend.as_ref();
+    let warm = (Some(&settled.process.hyper), warm_support);
+    let mut best: Option<(f64, Settled)> = None;
+    let sample = integral.points.select(&resample(&integral.weights, BENT, 0.5));
+    let allowance = |bend: Option<&Bend>| bend.map_or(0.0, |b| EVIDENT + PER * b.coefficients() as f64);
+    let now = settled.objective - allowance(own);
+    let candidate = Bend::fit(&sample, settled.process.len()).filter(|(_, gain)| *gain > WORTH).map(|c| c.0);
+    let straight = own.is_some().then_some(None);
+    for bend in candidate.as_ref().map(Some).into_iter().chain(straight) {
+        let Some(other) = possible(settle(known, view, bend, warm, own.is_some() != bend.is_some()))? else { continue };
+        let score = other.objective - allowance(bend);
+        if score > now && best.as_ref().is_none_or(|b| score > b.0) {
+            best = Some((score, other));
+        }
+    }
+    Ok(best.map(|b| b.1))
+}
+
+/// A bend in whose coordinates draws are more nearly normal, whatever the process thinks of it.
+pub(super) fn crooked(integral: &Integral) -> Option<Bend> {
+    let sample = integral.points.select(&resample(&integral.weights, BENT, 0.5));
+    Bend::fit(&sample, BENT).filter(|(_, gain)| *gain > WORTH).map(|c| c.0)
+}

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     cells::Cell,
-    fit::fit,
+    fit::{Limits, fit},
     integral::{Integral, Target, adapt, integrate},
     known::{Known, typical_depth},
     process::{Hyper, Process},
@@ -48,7 +48,7 @@ pub(super) fn search_recipe(known: &Known, warm: Option<&Hyper>, thorough: bool)
     let mut best: Option<(f64, SearchRecipe)> = None;
     for limit in limits {
         let (data, jacobian) = known.compressed(&view, limit, true)?;
-        let fitted = match fit(&data, warm, thorough, known.noise_cap()) {
+        let fitted = match fit(&data, warm, thorough, Limits::of_noise(known.noise_cap())) {
             Err(Error::Numerical { .. } | Error::NotPositiveDefinite { .. }) => continue,
             fitted => fitted?,
         };

@@ -23,6 +23,21 @@ const LOG_SD: [f64; 4] = [2.5, 2.5, 2.5, 0.7];
 /// The median of the prior of the noise.
 const NOISE_MEDIAN: f64 = 1e-3;
 
+/// What hyperparameters may be at the most and at the least.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// The noise at the most, as far as values that are close to each other tell.
+    pub(crate) noise_cap: f64,
+    /// The size of the quadratic's coefficients at the least.
+    pub(crate) least_quadratic: f64,
+}
+
+impl Limits {
+    pub(crate) fn of_noise(noise_cap: f64) -> Self {
+        Self { noise_cap, least_quadratic: 0.0 }
+    }
+}
+
 /// The process at the best hyperparameters found.
 pub(crate) struct Fitted {
     pub(crate) process: Process,
@@ -89,7 +104,8 @@ fn to_log(hyper: &Hyper) -> Vec<f64> {
 
 /// The process with hyperparameters of the highest marginal likelihood, where there are many values that of [`enough`] of them; `warm` alone makes a
 /// refit cheap.
-pub(crate) fn fit(data: &Data, warm: Option<&Hyper>, thorough: bool, noise_cap: f64) -> Result<Fitted> {
+pub(crate) fn fit(data: &Data, warm: Option<&Hyper>, thorough: bool, limits: Limits) -> Result<Fitted> {
+    let Limits { noise_cap, least_quadratic } = limits;
     let d = data.nodes.dim();
     let scale = Scale::new(data);
     let heeded = Heeded::here();
@@ -127,10 +143,10 @@ pub(crate) fn fit(data: &Data, warm: Option<&Hyper>, thorough: bool, noise_cap: 
         starts.push(start(0.02 * s, 2.0 * b, 3.0 * scale.floor, scale.length));
         starts.push(start(s, b, 0.1 * s, 0.5 * scale.length));
     }
-    let mut low = vec![(1e-5 * scale.spread).ln(), (1e-4 * scale.bend).ln(), scale.floor.ln()];
+    let mut low = vec![(1e-5 * scale.spread).ln(), least_quadratic.max(1e-4 * scale.bend).ln(), scale.floor.ln()];
     let mut high = vec![
         (1e2 * scale.spread).ln(),
-        (1e2 * scale.bend).ln(),
+        (1e2 * scale.bend).max(2.0 * least_quadratic).ln(),
         (3.0 * scale.spread).min(noise_cap.max(2.0 * scale.floor)).ln(),
     ];
     low.extend(std::iter::repeat_n((0.03 * scale.length).ln(), d));

@@ -179,7 +179,9 @@ impl LogBelief {
     pub fn parts(&self) -> [(&'static str, f64); 6] {
         let process = self.together(|peak| {
             let share = coefficients(peak.process.dim()) as f64 / peak.process.len() as f64;
-            let wider = CALIBRATION.0 + CALIBRATION.1 * share.powi(2);
+            // What noise leaves open, the process knows.
+            let noisy = peak.process.data.doubt(peak.process.hyper.noise);
+            let wider = CALIBRATION.0 + (1.0 - CALIBRATION.0) * noisy + CALIBRATION.1 * share.powi(2);
             ((wider * peak.surprise).sqrt() * peak.model_sd).max(LEAST_OF_JACKKNIFE * peak.jackknife_sd)
         });
         [

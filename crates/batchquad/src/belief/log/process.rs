@@ -122,6 +122,9 @@ pub(crate) struct Data {
 /// factorisation.
 const LEAST: f64 = 1e-7;
 
+/// See [`Data::doubt`].
+const NOISY: f64 = 10.0;
+
 impl Data {
     /// Some of the values, by their numbers.
     pub(crate) fn select(&self, which: &[usize]) -> Self {
@@ -140,6 +143,20 @@ impl Data {
             Some(bend) => bend.straighten(points),
             None => (points.clone(), vec![0.0; points.len()]),
         }
+    }
+
+    /// How well the coefficients of the quadratic may be known in advance, `min(1, 10 η)`, where values without a noise of their own have a `common` one, and `η`
+    /// is that or what half of the others have.
+    ///
+    /// The coordinates are those in which the posterior of before was `N(0, I)`, so the same values have already told that the quadratic is `−½|x|²`: where
+    /// there is noise the marginal likelihood would take it for known, and the bar would be half of what it should be.
+    pub(crate) fn doubt(&self, common: f64) -> f64 {
+        let all = self.variances.iter().zip(&self.common);
+        let mut own: Vec<f64> = all.filter(|(_, common)| !**common).map(|(v, _)| *v).collect();
+        own.sort_by(f64::total_cmp);
+        let given = own.get(own.len() / 2).map_or(0.0, |v| v.sqrt());
+        let common = if own.len() < self.targets.len() { common } else { 0.0 };
+        (NOISY * common.max(given)).min(1.0)
     }
 
     /// The variance of the noise of value `j`.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     cells::Cells,
-    fit::fit,
+    fit::{Limits, fit},
     integral::laplace,
     known::{Known, log_prior, typical_depth},
     peak::{MORE, Peak},
@@ -132,7 +132,7 @@ pub(crate) fn search(known: &Known, peaks: &[Peak], last: Option<&ScoutRecipe>, 
     }
     let made = |bent: bool| {
         let warm = last.filter(|l| l.bent == bent).map(|l| &l.hyper);
-        fit(&data(known, main, bent)?, warm, thorough, known.noise_cap())
+        fit(&data(known, main, bent)?, warm, thorough, Limits::of_noise(known.noise_cap()))
     };
     let plain = made(false)?;
     let bent = if peaks.len() == 1 && main.process.data.bend.is_some() { possible(made(true))? } else { None };

@@ -2,10 +2,10 @@
 
 use super::{
     bend::Bend,
-    fit::fit,
+    fit::{Fitted, Limits, fit},
     integral::{Integral, resample},
     known::Known,
-    process::{Hyper, Process},
+    process::{Data, Hyper, Process},
     support::Support,
     view::View,
 };
@@ -39,6 +39,19 @@ pub(super) struct Settled {
     pub(super) support: Option<Support>,
 }
 
+/// The best fit with that much doubt about the quadratic.
+fn doubtful(data: &Data, warm: Option<&Hyper>, thorough: bool, noise_cap: f64) -> Result<Fitted> {
+    let least = data.doubt(warm.map_or(0.0, |hyper| hyper.noise));
+    let found = fit(data, warm, thorough, Limits { noise_cap, least_quadratic: least })?;
+    let hyper = &found.process.hyper;
+    let needed = data.doubt(hyper.noise);
+    if needed <= 1.5 * least.max(hyper.quadratic) {
+        return Ok(found);
+    }
+    let hyper = Hyper { quadratic: needed, ..hyper.clone() };
+    fit(data, Some(&hyper), false, Limits { noise_cap, least_quadratic: needed })
+}
+
 /// A fit on the values that matter; others join where the fit contradicts them. Likelihoods of zero where the fit expects much are the business of a
 /// [`Support`]: a smooth process cannot fall off a cliff.
 pub(super) fn settle(
@@ -52,7 +65,7 @@ pub(super) fn settle(
     let mut support = None;
     let cap = known.noise_cap();
     let mut active: Vec<usize> = Vec::new();
-    let first = fit(&known.near_data(view, &near, &active, bend)?, warm, thorough, cap)?;
+    let first = doubtful(&known.near_data(view, &near, &active, bend)?, warm, thorough, cap)?;
     let (mut process, objective) = (first.process, first.objective / first.share);
     for round in 0..3 {
         let mut more = known.contradicted(view, &process, &near, &active)?;
@@ -66,7 +79,7 @@ pub(super) fn settle(
         active.extend(more);
         let data = known.near_data(view, &near, &active, bend)?;
         process = if round == 0 {
-            fit(&data, Some(&process.hyper.clone()), false, cap)?.process
+            doubtful(&data, Some(&process.hyper.clone()), false, cap)?.process
         } else {
             Process::new(process.hyper, data)?
         };

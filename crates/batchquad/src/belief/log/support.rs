@@ -1,7 +1,7 @@
 //! Where the likelihood is not zero, when it is zero in the midst of the posterior. `MATH.md` §15.
 
 use super::{
-    fit::fit,
+    fit::{Limits, fit},
     integral::{Integral, resample},
     process::{Data, Hyper, Process},
 };
@@ -32,7 +32,7 @@ const DRAWS: usize = 64;
 impl Support {
     /// Fits the distances.
     pub(crate) fn fit(data: &Data, warm: Option<&Hyper>) -> Result<Self> {
-        Ok(Self(fit(data, warm, warm.is_none(), MOST_NOISE)?.process))
+        Ok(Self(fit(data, warm, warm.is_none(), Limits::of_noise(MOST_NOISE))?.process))
     }
 
     /// With hyperparameters that are known.

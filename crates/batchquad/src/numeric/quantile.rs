@@ -101,7 +101,7 @@ pub(crate) fn student4_quantile(p: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::normal_quantile;
+    use super::*;
 
     /// The polynomials were fitted to 1e-16; evaluating them adds a handful of roundings, each at most ε/2 = 1.1e-16.
     /// Worst found over 20 000 points against 40 digits: 6.9e-16.

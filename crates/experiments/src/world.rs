@@ -13,6 +13,7 @@ use crate::{
         world::{Noise, World},
         zoo::Animal,
     },
+    readings::bars,
     runs::Workshop,
     stats::quantile,
     table::{Table, scientific},
@@ -73,7 +74,7 @@ struct Row {
     median_sd: f64,
     /// Runs that state a bar below one nat.
     stated: usize,
-    /// Of these, how many have the truth within one and two bars.
+    /// Of these, how many have the truth within the 68 % and 95 % intervals.
     within: [usize; 2],
     /// Of all, how many are wrong by more than five bars and [`WRONG`].
     wrong: usize,
@@ -94,7 +95,7 @@ fn row(problem: Choice, evaluations: usize, log: &Group, root: &Group) -> Row {
     let distances: Vec<f64> = ours.iter().map(Judged::distance).collect();
     let sds: Vec<f64> = ours.iter().map(|j| j.sd.unwrap_or(f64::INFINITY)).collect();
     let stated: Vec<(f64, f64)> = distances.iter().copied().zip(sds.iter().copied()).filter(|r| r.1 < 1.0).collect();
-    let within = |bars: f64| stated.iter().filter(|(e, sd)| *e <= bars * sd).count();
+    let within = |wide: f64| stated.iter().filter(|(e, sd)| *e <= wide * sd).count();
     Row {
         problem: problem.name().into(),
         evaluations,
@@ -102,7 +103,7 @@ fn row(problem: Choice, evaluations: usize, log: &Group, root: &Group) -> Row {
         worst: quantile(&distances, 1.0),
         median_sd: quantile(&sds, 0.5),
         stated: stated.len(),
-        within: [within(1.0), within(1.96)],
+        within: [within(bars(68.0)), within(bars(95.0))],
         wrong: distances.iter().zip(&sds).filter(|(e, sd)| **e > WRONG && **e > 5.0 * **sd).count(),
         runs: ours.len(),
         square_root: quantile(&theirs.iter().map(Judged::distance).collect::<Vec<_>>(), 0.5),
@@ -117,8 +118,8 @@ fn table(rows: &[Row]) -> Table {
         "worst",
         "median sd",
         "sd < 1",
-        "within 1 sd",
-        "within 1.96 sd",
+        "within 68 %",
+        "within 95 %",
         "wrong",
         "square root",
     ]);

@@ -22,7 +22,7 @@ use super::{
     repeat::{Repeat, repeat},
     table::{Table, table},
     timeline,
-    words::{count, date, exponential, plus_minus},
+    words::{count, date, exponential, plus_minus, rounded},
 };
 use crate::{output::duration, report::report as report_of};
 
@@ -122,6 +122,9 @@ fn facts(report: &Report, replay: &Replay) -> Vec<(&'static str, String)> {
             format!("known to a factor of {}", compact(sd.exp(), 2))
         };
         facts.push(("Z", format!("{} {within}", exponential(log_z, sd))));
+        if let (Some(low), Some(high)) = (report.log_z_low, report.log_z_high) {
+            facts.push(("log Z with 95 %", format!("{} to {}", rounded(low, sd), rounded(high, sd))));
+        }
         if let Some(known) = report.known_log_z {
             let away = (log_z - known) / sd;
             let side = if away > 0.0 { "below" } else { "above" };

@@ -171,6 +171,25 @@ fn a_normal_posterior_in_ten_dimensions_is_exact_as_soon_as_a_quadratic_is_deter
     }
 }
 
+/// Values between two peaks that were found are asked about until it is known to which they belong, so that the run comes to an end of it.
+#[test]
+fn a_run_that_has_both_peaks_arrives() {
+    let unit = Distribution::uniform(0.0, 1.0).unwrap();
+    let square = Prior::independent([("a", unit), ("b", unit)]).unwrap();
+    let log_likelihood = |t: &[f64]| {
+        let (a, b) = (bell(&[t[0] - 0.3, t[1] - 0.7], 0.0, 0.03), bell(&[t[0] - 0.75, t[1] - 0.3], 0.0, 0.05));
+        a.max(b) + (-(a - b).abs()).exp().ln_1p() - 2.0_f64.ln()
+    };
+    let mut arrived = 0;
+    for seed in 1..=6 {
+        let settings = Settings { surrogate: SurrogateChoice::Log, max_evaluations: 112, ..Settings::default() };
+        let config = Config { settings, seed, ..Config::default() };
+        let run = integrate(log_likelihood, square.clone(), config).unwrap();
+        arrived += usize::from(run.estimate.log_z.abs() < 1e-3 && run.estimate.log_z_sd < 1.0);
+    }
+    assert!(arrived >= 5, "{arrived}");
+}
+
 /// Four equal peaks in three dimensions, a twelfth as wide as the prior.
 fn four_peaks(theta: &[f64]) -> f64 {
     let corner = |a: f64, b: f64| bell(&[theta[0] - a, theta[1] - b, theta[2] - 0.2], 0.0, 0.08);

@@ -43,7 +43,7 @@ const FRUITLESS: usize = 2;
 /// those that were found.
 const REASSURED: (usize, usize) = (2, 4);
 
-/// So many values that no peak explains are asked about at a time.
+/// So many values that no peak explains are asked about at a time; once the peaks have arrived, as many as answers are missing.
 const QUESTIONS: usize = 2;
 
 /// Where no value suggests another peak, points that would go up to one look elsewhere only once the others are known to less than this. Chosen by
@@ -85,6 +85,12 @@ impl ClimbRecipe {
         let Step { members, spent, risen, apart } = step;
         Self { members, spent, risen, apart, peak }
     }
+
+    /// Whether it has risen by as much as is left up to the best of all values, or is as high as a posterior is.
+    pub(crate) fn half_way(&self, known: &Known) -> bool {
+        let left = self.members.first().map_or(f64::INFINITY, |&best| known.depth[best]);
+        left <= self.risen.max(typical_depth(known.dim()))
+    }
 }
 
 /// Where a climb is.
@@ -119,9 +125,10 @@ impl Trail {
         self.fruitless < FRUITLESS
     }
 
-    /// Whether enough is known about values that no peak explains to suppose that they belong to them.
-    pub(crate) fn reassured(&self, known: &Known, several: bool) -> bool {
-        self.fruitless + self.questions.reassuring(known, several) >= known.dim().clamp(REASSURED.0, REASSURED.1)
+    /// How many answers without a valley are missing until values that no peak explains are supposed to belong to those that were found.
+    pub(crate) fn missing(&self, known: &Known, several: bool) -> usize {
+        let enough = known.dim().clamp(REASSURED.0, REASSURED.1);
+        enough.saturating_sub(self.fruitless + self.questions.reassuring(known, several))
     }
 
     /// A climb has found a peak.
@@ -174,17 +181,28 @@ impl Open {
     }
 }
 
-/// Asks about the highest values that no peak explains: whether they belong to one all the same.
+/// Asks about values that no peak explains: whether they belong to one all the same. The highest that nothing was asked about and the highest that has had an
+/// answer take turns: otherwise higher values that turn up would leave all others unknown.
 pub(crate) fn ask(known: &Known, around: Around<'_>, trail: &mut Trail) -> Result<()> {
-    for i in Open::new(known, around)?.values {
-        if trail.questions.open(known.len()).count() >= QUESTIONS {
+    let arrived = around.peaks.iter().all(|peak| peak.recipe.arrived);
+    let missing = if arrived { trail.missing(known, around.peaks.len() > 1) } else { 0 };
+    let at_once = missing.max(QUESTIONS);
+    let unknown =
+        |i: &usize| !trail.passes(known, *i) && trail.questions.link(known, *i, around.peaks.len()) == Link::Unknown;
+    let values = Open::new(known, around)?.values.into_iter().filter(unknown);
+    let (begun, new): (Vec<usize>, Vec<usize>) = values.partition(|&i| trail.questions.begun(i));
+    for i in by_turns(&new, &begun) {
+        if trail.questions.open(known.len()).count() >= at_once {
             break;
         }
-        if !trail.passes(known, i) && trail.questions.link(known, i, around.peaks.len()) == Link::Unknown {
-            trail.questions.ask(i, known, around.peaks);
-        }
+        trail.questions.ask(i, known, around.peaks);
     }
     Ok(())
+}
+
+/// One of these and one of those, until neither has any left.
+fn by_turns(these: &[usize], those: &[usize]) -> Vec<usize> {
+    (0..these.len().max(those.len())).flat_map(|k| [these.get(k), those.get(k)]).flatten().copied().collect()
 }
 
 /// Where a climb goes on, or a new one begins. It is among the values that no peak explains. It begins with the highest that no climb has passed: of those

@@ -120,6 +120,11 @@ impl Questions {
         self.0.iter().filter(shows).count()
     }
 
+    /// Whether anything was asked about a value, by its number.
+    pub(crate) fn begun(&self, value: usize) -> bool {
+        self.0.iter().any(|q| q.of == value)
+    }
+
     fn about(&self, value: usize, rank: usize) -> Option<&Question> {
         self.0.iter().find(|q| q.of == value && q.rank == rank)
     }

@@ -51,6 +51,9 @@ pub struct Recipe {
     /// How many values there were.
     #[serde(default, rename = "values")]
     pub(crate) nodes: usize,
+    /// Whether a climb to another peak keeps the run from arriving, as every one did in older records.
+    #[serde(default = "always")]
+    pressing: bool,
     /// See [`Recipe::asking`].
     #[serde(default)]
     asking: bool,
@@ -60,6 +63,10 @@ pub struct Recipe {
     /// How many values there were when the largest peak was found; none while it is not.
     #[serde(default)]
     since: usize,
+}
+
+fn always() -> bool {
+    true
 }
 
 impl Recipe {
@@ -83,9 +90,9 @@ impl Recipe {
         self.asking
     }
 
-    /// Whether there is, or may well be, another peak.
+    /// Whether there may well be another peak that matters.
     pub(crate) fn promising(&self) -> bool {
-        self.climbing() || self.asking
+        self.climbing() && self.pressing || self.asking
     }
 
     /// The same without what is said of single values by their numbers, so that it may serve for others; none where that is essential.
@@ -278,25 +285,29 @@ pub(crate) fn search(known: &Known, last: Option<&Recipe>, seed: u64) -> Result<
         climb: climb.as_ref().map(|c| c.0.clone()),
         trail,
         nodes: known.len(),
+        pressing: false,
         asking: false,
         eighths: 0,
         since,
     };
     let mut belief = finish(known, recipe, (peaks.cells, peaks.peaks), climb.map(|c| c.1), seed)?;
     // Where little is left to be learnt about the peaks, or nothing is known about others.
-    let reassured = belief.recipe.trail.reassured(known, several);
+    let reassured = belief.recipe.trail.missing(known, several) == 0;
     if belief.recipe.main.found && (belief.process_sd() < climb::KNOWN[0] || !reassured) {
         let own = divide(known, &belief.cells, belief.peaks.len());
         climb::ask(known, Around { peaks: &belief.peaks, own: &own }, &mut belief.recipe.trail)?;
     }
+    // From far below, most climbs end on something that does not matter.
+    let half_way = |c: &ClimbRecipe| c.half_way(known);
+    belief.recipe.pressing = !reassured || belief.recipe.climb.as_ref().is_some_and(half_way);
     // Values without a run, as those of a table, are not asked about: nothing would answer.
     let goes_on = last.is_some_and(|l| l.nodes < known.len());
     let recipe = &mut belief.recipe;
     recipe.asking = goes_on && !reassured && recipe.questions().next().is_some();
     let grown = known.len() as f64 / since.max(1) as f64;
-    let pressing = belief.recipe.climbing();
+    let known_to_exist = belief.recipe.climbing();
     belief.recipe.eighths =
-        climb::eighths(belief.process_sd(), grown, belief.recipe.climb.as_ref(), pressing, known.dim());
+        climb::eighths(belief.process_sd(), grown, belief.recipe.climb.as_ref(), known_to_exist, known.dim());
     Ok(belief)
 }
 

@@ -43,9 +43,9 @@ const SUSPICIOUS: f64 = 0.003;
 /// A point whose number modulo eight is `i` goes up to a further peak if more than `CLIMBS[i]` of eight do. The fourth and the eighth never do.
 const CLIMBS: [u64; 8] = [3, 4, 0, u64::MAX, 2, 5, 1, u64::MAX];
 
-/// The numbers of those of eight points that ask whether there is another peak while that keeps a run from arriving: the first two that would climb.
-/// Later, points that would climb ask first.
-const ASKS: [u64; 2] = [2, 6];
+/// The numbers of those of eight points that ask whether there is another peak while that keeps a run from arriving, as many as there are questions:
+/// those that would climb first. Later, points that would climb ask first.
+const ASKS: [u64; 4] = [2, 6, 0, 4];
 
 /// How many of eight points at least go up to a peak that matters and is not found.
 const LOST: u64 = 2;
@@ -118,13 +118,15 @@ fn refine(
     let suspicious = belief.scout.suspects.first().is_some_and(|s| s.0 > SUSPICIOUS);
     let suspected = if suspicious { EXPECTING } else { FOUND };
     let under_way = |u: &[f64]| pending.rows().any(|p| square_distance(p, u) < SAME * SAME);
-    let mut questions = belief.recipe.questions().filter(|u| !under_way(u)).map(<[f64]>::to_vec);
+    let questions: Vec<Vec<f64>> = belief.recipe.questions().filter(|u| !under_way(u)).map(<[f64]>::to_vec).collect();
+    let asks = if belief.recipe.asking() { questions.len().min(ASKS.len()) } else { 0 };
+    let mut questions = questions.into_iter();
     let mut chosen = Vec::new();
     for k in 0..n {
         check()?;
         let number = asked + k as u64;
         let climbs = CLIMBS[(number % 8) as usize] < eighths;
-        if (climbs || belief.recipe.asking() && ASKS.contains(&(number % 8)))
+        if (climbs || ASKS[..asks].contains(&(number % 8)))
             && let Some(between) = questions.next()
         {
             chosen.push(between);

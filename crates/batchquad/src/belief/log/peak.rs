@@ -13,7 +13,7 @@ use super::{
     known::{Known, coefficients, high},
     process::{Hyper, Process},
     sampled::{Sampled, log_evidence, many_draws},
-    settle::{Settled, crooked, keep, possible, settle, straighten},
+    settle::{Settled, crooked, insist, keep, possible, settle, straighten},
     support::Support,
     view::{Region, View, divergence},
 };
@@ -29,6 +29,9 @@ const MOVES: usize = 3;
 
 /// A run has arrived when a batch moves the posterior by less than this many nats.
 const STEADY: f64 = 0.5;
+
+/// A posterior that had arrived is elsewhere when a batch moves it by so many nats.
+const JUMP: f64 = 1.0;
 
 /// Hyperparameters and bends are looked for again when there are so many times as many values.
 pub(super) const MORE: f64 = 1.1;
@@ -250,19 +253,28 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
     let mut moved = f64::INFINITY;
     let mut again = false;
     let mut kept = last.filter(|r| !thorough && cell.is_none() && r.serves(known, rise));
+    let mut before = last.filter(|r| r.found && r.support.is_none());
+    let mut insisting = false;
     let mut round = 0;
     while round < MOVES {
         let Some(view) = View::new(posterior.clone()) else { break };
         let own = bend.as_ref().map(|(bend, of)| bend.moved(of, &view));
-        let settled = match kept {
-            Some(r) => match keep(known, &view, own.as_ref(), (&r.hyper, &r.active), r.nodes)? {
+        let settled = match (kept, before) {
+            (Some(r), _) => match keep(known, &view, own.as_ref(), (&r.hyper, &r.active), r.nodes)? {
                 Some(settled) => settled,
                 None => {
                     kept = None;
                     continue;
                 }
             },
-            None => {
+            (None, Some(r)) if insisting => match insist(known, &view, own.as_ref(), (&r.hyper, &r.active))? {
+                Some(settled) => settled,
+                None => {
+                    (insisting, before) = (false, None);
+                    continue;
+                }
+            },
+            _ => {
                 let warm = (hyper.as_ref(), warm_support);
                 let many = thorough || again || hyper.is_none();
                 match own
@@ -281,13 +293,23 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
         let Made { view, settled, integral, .. } = &new;
         let far = divergence(&integral.mean, &integral.covariance);
         let good = integral.effective > USABLE;
-        if kept.is_some() && (!good || far >= SETTLED || integral.top > credible_top(d)) {
+        let incredible = integral.top > credible_top(d);
+        if kept.is_some() && (!good || far >= SETTLED || incredible) {
             kept = None;
             continue;
         }
-        // Hyperparameters that had served and no longer do are searched for once more from the beginning.
-        if was_found && !again && !thorough && integral.top > credible_top(d) {
+        // Hyperparameters that had served and no longer do are searched for once more from the beginning. Where the surrogate runs away with those as well, or
+        // a posterior that had arrived is elsewhere, those of before have to do, if with them it does not.
+        let astray = was_found && (incredible || round == 0 && far > JUMP && last.is_some_and(|r| r.arrived));
+        if astray && incredible && !again && !thorough {
             again = true;
+            continue;
+        }
+        if astray && before.is_some() {
+            if insisting {
+                before = None;
+            }
+            insisting = !insisting;
             continue;
         }
         if round == 0 && was_found {
@@ -332,7 +354,7 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
         best: known.best,
         nodes: n,
         searched: if thorough { n } else { searched },
-        fitted: kept.map_or(n, |r| r.fitted),
+        fitted: kept.or(before.filter(|_| insisting)).map_or(n, |r| r.fitted),
         view: view.region.clone(),
         posterior,
         hyper: process.hyper.clone(),

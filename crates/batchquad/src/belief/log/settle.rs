@@ -114,6 +114,27 @@ pub(super) fn keep(
     Ok(Some(Settled { process, objective: f64::NAN, active: active.to_vec(), support: None }))
 }
 
+/// The process with the hyperparameters of before, whatever the new values say; those that it contradicts join. None where likelihoods of zero do: they ask
+/// for a [`Support`].
+pub(super) fn insist(
+    known: &Known,
+    view: &View,
+    bend: Option<&Bend>,
+    (hyper, active): (&Hyper, &[usize]),
+) -> Result<Option<Settled>> {
+    let near = known.near();
+    let made = |active: &[usize]| possible(Process::new(hyper.clone(), known.near_data(view, &near, active, bend)?));
+    let mut active: Vec<usize> = active.iter().copied().filter(|&i| near.leaves_out(i)).collect();
+    let Some(first) = made(&active)? else { return Ok(None) };
+    let more = known.contradicted(view, &first, &near, &active)?;
+    if more.iter().any(|&i| known.depth[i].is_infinite()) {
+        return Ok(None);
+    }
+    active.extend(more);
+    let process = made(&active)?;
+    Ok(process.map(|process| Settled { process, objective: f64::NAN, active, support: None }))
+}
+
 /// The same values in other coordinates, straight where these are bent or the other way round, if they are explained better so.
 pub(super) fn straighten(
     known: &Known,

@@ -60,7 +60,7 @@ fn the_verdict_is_a_word_with_its_reason_beside_it() {
     let kept: Trust = serde_json::from_value(text).unwrap();
     assert_eq!(Some(kept), report.trust);
     let labels: Vec<&str> = report.facts().iter().map(|(label, _)| *label).collect();
-    assert_eq!(labels[..4], ["log Z", "verdict", "status", "evaluations"]);
+    assert_eq!(labels[..5], ["log Z", "95 %", "verdict", "status", "evaluations"]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     chart::Chart,
-    known::{Known, typical_depth},
+    known::{Known, high, typical_depth},
     link::{Link, Questions},
     peak::{Peak, PeakRecipe},
 };
@@ -14,11 +14,18 @@ use crate::{
 };
 
 /// A value is explained when it is at least so deep, relative to the depth at which the process of its peak expects it, or at which a normal distribution in
-/// probabilities does. A quadratic falls off faster than most slopes do, hence the share.
-const EXPLAINED: f64 = 0.7;
+/// probabilities does. A quadratic falls off faster than most slopes do, hence the first share; where it explains most values well, the shares go up to the
+/// second.
+const EXPLAINED: (f64, f64) = (0.7, 0.98);
 
-/// Values that are explained by less than this share may be on a slope of what a climb goes up to. So many of those below it, per parameter and one, tell
-/// it where the slope goes: the nearest.
+/// A value is not explained when it is less deep than expected by so many times the share by which the median value differs, among so many at the least.
+/// With so many times that, it is certain to belong elsewhere.
+const UNLIKELY: f64 = 8.0;
+const MANY: usize = 6;
+const CERTAIN: f64 = 16.0;
+
+/// Values that are explained by less than this share, or half of what is left up to one, may be on a slope of what a climb goes up to. So many of those
+/// below it, per parameter and one, tell it where the slope goes: the nearest.
 const SLOPE: f64 = 0.9;
 const NEAREST: usize = 2;
 
@@ -154,6 +161,8 @@ pub(crate) struct Around<'a> {
 #[derive(Default)]
 struct Open {
     values: Vec<usize>,
+    /// Those of them that cannot belong to the peak, so well are others explained.
+    sure: Vec<usize>,
     /// Values that are explained by little.
     slopes: Vec<usize>,
 }
@@ -166,12 +175,25 @@ impl Open {
             let flat: Vec<f64> = left.iter().flat_map(|&i| peak.view.enter(peak.known.nodes.row(i))).collect();
             let expected = peak.process.mean(&Points::new(known.dim(), flat)?);
             let chart = Chart::new(peak);
-            for (&i, m) in left.iter().zip(expected) {
-                let other = chart.as_ref().map_or(0.0, |c| c.share(&peak.known, i));
-                let above = |share: f64| peak.known.depth[i] < share * -m && other < share;
-                if above(EXPLAINED) {
+            let shares: Vec<[f64; 2]> = left
+                .iter()
+                .zip(expected)
+                .map(|(&i, m)| {
+                    let other = chart.as_ref().map_or(0.0, |c| c.share(&peak.known, i));
+                    [if m < 0.0 { peak.known.depth[i] / -m } else { f64::INFINITY }, other]
+                })
+                .collect();
+            let off = median_deviation(&shares);
+            let explained = (1.0 - UNLIKELY * off).clamp(EXPLAINED.0, EXPLAINED.1);
+            let slope = SLOPE.max(0.5 * (1.0 + explained));
+            for (&i, [one, other]) in left.iter().zip(shares) {
+                let share = one.max(other);
+                if share < explained {
                     open.values.push(own[i]);
-                } else if above(SLOPE) {
+                    if share < 1.0 - CERTAIN * off {
+                        open.sure.push(own[i]);
+                    }
+                } else if share < slope {
                     open.slopes.push(own[i]);
                 }
             }
@@ -179,6 +201,21 @@ impl Open {
         open.values.sort_by(|&a, &b| known.depth[a].total_cmp(&known.depth[b]).then(a.cmp(&b)));
         Ok(open)
     }
+
+    /// Whether a value belongs to one of so many peaks.
+    fn link(&self, known: &Known, i: usize, questions: &Questions, peaks: usize) -> Link {
+        if self.sure.contains(&i) { Link::Apart } else { questions.link(known, i, peaks) }
+    }
+}
+
+/// By what share the median value is less or more deep than expected; infinite if there are few.
+fn median_deviation(shares: &[[f64; 2]]) -> f64 {
+    if shares.len() < MANY {
+        return f64::INFINITY;
+    }
+    let mut off: Vec<f64> = shares.iter().map(|[a, b]| (a - 1.0).abs().min((b - 1.0).abs())).collect();
+    off.sort_by(f64::total_cmp);
+    off[off.len() / 2]
 }
 
 /// Asks about values that no peak explains: whether they belong to one all the same. The highest that nothing was asked about and the highest that has had an
@@ -187,9 +224,11 @@ pub(crate) fn ask(known: &Known, around: Around<'_>, trail: &mut Trail) -> Resul
     let arrived = around.peaks.iter().all(|peak| peak.recipe.arrived);
     let missing = if arrived { trail.missing(known, around.peaks.len() > 1) } else { 0 };
     let at_once = missing.max(QUESTIONS);
-    let unknown =
-        |i: &usize| !trail.passes(known, *i) && trail.questions.link(known, *i, around.peaks.len()) == Link::Unknown;
-    let values = Open::new(known, around)?.values.into_iter().filter(unknown);
+    let open = Open::new(known, around)?;
+    let unknown = |i: &&usize| {
+        !trail.passes(known, **i) && open.link(known, **i, &trail.questions, around.peaks.len()) == Link::Unknown
+    };
+    let values = open.values.iter().filter(unknown).copied();
     let (begun, new): (Vec<usize>, Vec<usize>) = values.partition(|&i| trail.questions.begun(i));
     for i in by_turns(&new, &begun) {
         if trail.questions.open(known.len()).count() >= at_once {
@@ -216,11 +255,12 @@ pub(crate) fn next(
     newest: f64,
     trail: &mut Trail,
 ) -> Result<Option<Step>> {
-    let Open { values, mut slopes } = Open::new(known, around)?;
+    let open = Open::new(known, around)?;
+    let mut slopes = open.slopes.clone();
     let before = last.and_then(|last| last.members.first().map(|&best| (last, best)));
     loop {
-        let link = |i: usize| trail.questions.link(known, i, around.peaks.len());
-        let mut free: Vec<(usize, Link)> = values.iter().map(|&i| (i, link(i))).collect();
+        let link = |i: usize| open.link(known, i, &trail.questions, around.peaks.len());
+        let mut free: Vec<(usize, Link)> = open.values.iter().map(|&i| (i, link(i))).collect();
         free.retain(|v| !trail.passes(known, v.0));
         let highest = |wanted: &dyn Fn(Link) -> bool| free.iter().find(|v| wanted(v.1)).map(|v| v.0);
         let goes_on =
@@ -239,7 +279,10 @@ pub(crate) fn next(
             Some((last, best)) if goes_on.is_some() => (0.0, last.risen + known.depth[best] - known.depth[root]),
             _ => (0.0, 0.0),
         };
-        if spent < PATIENCE * (known.dim() + 1) as f64 {
+        // What is as high as a posterior is cannot be left alone, and a top that is far below may be.
+        let depth = known.depth[root];
+        let low = goes_on.is_some() && last.is_some_and(|l| l.peak.blurred) && depth > typical_depth(known.dim());
+        if depth <= high(known.dim()) || spent < PATIENCE * (known.dim() + 1) as f64 && !low {
             let link = link(root);
             let apart = link == Link::Apart || goes_on.is_some() && last.is_some_and(|l| l.apart);
             let with = |v: &&(usize, Link)| link == Link::Joined || v.1 != Link::Joined;

@@ -13,11 +13,46 @@ use crate::{
 /// Half the widths of the boxes in which the surrogates' maxima are tried, in standard deviations of the best nodes.
 const BOXES: [f64; 3] = [2.0, 0.5, 0.12];
 
+/// How far from its best value a climb that knows nothing looks, relative to the nearest value of another peak, and how much nearer when all directions are
+/// taken.
+const HALF_WAY: f64 = 0.5;
+const SHORTER: f64 = 0.5;
+
 /// The way up to a peak that is not found: the maxima of its surrogates in boxes around the best node, then draws of the searching surrogate's posterior.
+/// A climb with so few values that they do not even show where it is steep looks around the best of them.
 pub(super) struct Climb<'a> {
     search: &'a Search,
     tops: std::vec::IntoIter<Vec<f64>>,
     stream: Stream,
+    around: Option<Around>,
+}
+
+/// Points around a value, half as far from it as the nearest of other peaks, in directions that are orthogonal to each other.
+struct Around {
+    centre: Vec<f64>,
+    radius: f64,
+    /// Directions that were taken, since the first of which the others are orthogonal.
+    taken: Vec<Vec<f64>>,
+}
+
+impl Around {
+    fn next(&mut self, stream: &mut Stream) -> Vec<f64> {
+        let d = self.centre.len();
+        if self.taken.len() == d {
+            self.taken.clear();
+            self.radius *= SHORTER;
+        }
+        let mut direction = stream.normals(d);
+        for other in &self.taken {
+            let along: f64 = other.iter().zip(&direction).map(|(a, b)| a * b).sum();
+            direction.iter_mut().zip(other).for_each(|(v, o)| *v -= along * o);
+        }
+        let length = direction.iter().map(|v| v * v).sum::<f64>().sqrt().max(f64::MIN_POSITIVE);
+        direction.iter_mut().for_each(|v| *v /= length);
+        let point = self.centre.iter().zip(&direction).map(|(c, v)| c + self.radius * v).collect();
+        self.taken.push(direction);
+        point
+    }
 }
 
 impl<'a> Climb<'a> {
@@ -30,10 +65,34 @@ impl<'a> Climb<'a> {
             tops.rotate_left(first);
         }
         let stream = Stream::new(seed, Purpose::Select, asked << 8 | 1);
-        Ok(Some(Self { search, tops: tops.into_iter(), stream }))
+        Ok(Some(Self { search, tops: tops.into_iter(), stream, around: None }))
+    }
+
+    /// The way up to a further peak, while others have most of the nodes.
+    pub(super) fn further(
+        peak: &'a Peak,
+        nodes: &Points,
+        pending: &Points,
+        seed: u64,
+        asked: u64,
+    ) -> Result<Option<Self>> {
+        let climb = Self::new(peak, pending, seed, asked)?;
+        let own = &peak.known;
+        if own.len() >= own.dim() + 2 {
+            return Ok(climb);
+        }
+        let centre = own.best_node().to_vec();
+        let distance = |u: &[f64]| square_distance(u, &centre);
+        let foreign = |u: &&[f64]| own.nodes.rows().all(|o| square_distance(o, u) > 0.0);
+        let nearest = nodes.rows().filter(foreign).map(distance).fold(f64::INFINITY, f64::min).sqrt();
+        let around = nearest.is_finite().then(|| Around { centre, radius: HALF_WAY * nearest, taken: Vec::new() });
+        Ok(climb.map(|climb| Self { around, ..climb }))
     }
 
     pub(super) fn next(&mut self) -> Vec<f64> {
+        if let Some(around) = &mut self.around {
+            return around.next(&mut self.stream);
+        }
         match self.tops.next() {
             Some(top) => top,
             None => self.draw(),

@@ -108,9 +108,10 @@ fn refine(
     }
     // A peak that matters and is not found any more comes before further ones.
     let lost = belief.shares().zip(&belief.peaks).find(|(share, peak)| *share > NEGLIGIBLE && peak.search.is_some());
-    let mut climb = match lost.map(|l| l.1).or(belief.climb.as_ref()) {
-        Some(peak) => Climb::new(peak, pending, seed, asked)?,
-        None => None,
+    let mut climb = match (lost, &belief.climb) {
+        (Some((_, peak)), _) => Climb::new(peak, pending, seed, asked)?,
+        (None, Some(peak)) => Climb::further(peak, &belief.known.nodes, pending, seed, asked)?,
+        (None, None) => None,
     };
     let eighths = belief.recipe.eighths().max(if lost.is_some() { LOST } else { 0 });
     let early = asked < EARLY && belief.known.dim() <= LOW;

@@ -24,6 +24,9 @@ const UNLIKELY: f64 = 8.0;
 const MANY: usize = 6;
 const CERTAIN: f64 = 16.0;
 
+/// … and by so many nats at the least: between two peaks, both of them add to a value.
+const EXCESS: f64 = 3.0;
+
 /// Values that are explained by less than this share, or half of what is left up to one, may be on a slope of what a climb goes up to. So many of those
 /// below it, per parameter and one, tell it where the slope goes: the nearest.
 const SLOPE: f64 = 0.9;
@@ -188,7 +191,8 @@ impl Open {
             let slope = SLOPE.max(0.5 * (1.0 + explained));
             for (&i, [one, other]) in left.iter().zip(shares) {
                 let share = one.max(other);
-                if share < explained {
+                let excess = peak.known.depth[i] * (1.0 / share - 1.0);
+                if share < explained && (share < EXPLAINED.0 || excess > EXCESS) {
                     open.values.push(own[i]);
                     if share < 1.0 - CERTAIN * off {
                         open.sure.push(own[i]);

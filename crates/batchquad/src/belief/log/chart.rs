@@ -1,12 +1,26 @@
 //! A peak in probabilities: what a normal distribution of these explains. `MATH.md` §15.
 
-use super::{integral::resample, known::Known, peak::Peak, proposal::Normal};
-use crate::numeric::normal::cdf;
+use super::{
+    integral::resample,
+    known::{Known, coefficients},
+    peak::Peak,
+    proposal::Normal,
+};
+use crate::numeric::{
+    linalg::{Factor, Matrix, transpose_mul},
+    normal::cdf,
+};
 
 /// Points of the posterior that stand for it.
 const POINTS: usize = 512;
 
-/// A normal distribution of the probabilities `p = Φ(u)` under the prior, with the mean and the covariance of the posterior.
+/// A quadratic is taken for what the log-likelihood is if it leaves no more than this of the values near the top, in nats, and if these are so many
+/// times as many as its coefficients.
+const EXACT: f64 = 0.02;
+const DETERMINED: f64 = 1.25;
+
+/// A normal distribution of the probabilities `p = Φ(u)` under the prior: the quadratic through the values near the top, if it goes through them, else the
+/// distribution with the mean and the covariance of the posterior.
 ///
 /// Under a uniform prior these are the parameters but for their unit. A likelihood that is normal in them is not in latent coordinates, which go to ±∞ at the
 /// ends of the prior: there it falls off far more slowly than any quadratic expects.
@@ -14,6 +28,53 @@ pub(super) struct Chart {
     normal: Normal,
     /// The largest log-likelihood of the peak.
     top: f64,
+    /// In the coordinates in which the distribution is round.
+    quadratic: Option<Quadratic>,
+}
+
+/// `c + gᵀz + ½zᵀHz`, and its maximum.
+struct Quadratic {
+    coefficients: Vec<f64>,
+    top: f64,
+}
+
+/// `1`, the coordinates, and their products.
+fn terms(z: &[f64]) -> Vec<f64> {
+    let products = (0..z.len()).flat_map(|a| (0..=a).map(move |b| if a == b { 0.5 * z[a] * z[a] } else { z[a] * z[b] }));
+    std::iter::once(1.0).chain(z.iter().copied()).chain(products).collect()
+}
+
+impl Quadratic {
+    /// By least squares. None if it does not go through the values, or has no maximum.
+    fn through(places: &[Vec<f64>], values: &[f64]) -> Option<Self> {
+        let d = places.first()?.len();
+        if (values.len() as f64) < DETERMINED * coefficients(d) as f64 {
+            return None;
+        }
+        let rows: Vec<Vec<f64>> = places.iter().map(|z| terms(z)).collect();
+        let design = Matrix::from_fn(rows.len(), rows[0].len(), |i, j| rows[i][j]);
+        let data = Matrix::from_columns(values.len(), values.to_vec());
+        let normal = Factor::exact("quadratic", &transpose_mul(&design, &design)).ok()?;
+        let coefficients = normal.solve_vec(transpose_mul(&design, &data).col(0));
+        let off = |(row, v): (&Vec<f64>, &f64)| (dot(row, &coefficients) - v).powi(2);
+        let left = rows.iter().zip(values).map(off).sum::<f64>() / (values.len() - coefficients.len()) as f64;
+        if left.is_nan() || left > EXACT * EXACT {
+            return None;
+        }
+        let at = |a: usize, b: usize| coefficients[1 + d + a.max(b) * (a.max(b) + 1) / 2 + a.min(b)];
+        let falling = Factor::exact("quadratic", &Matrix::from_fn(d, d, |a, b| -at(a, b))).ok()?;
+        let (gradient, constant) = (&coefficients[1..=d], coefficients[0]);
+        let top = constant + 0.5 * dot(gradient, &falling.solve_vec(gradient));
+        Some(Self { coefficients, top })
+    }
+
+    fn depth(&self, z: &[f64]) -> f64 {
+        self.top - dot(&terms(z), &self.coefficients)
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 impl Chart {
@@ -27,14 +88,22 @@ impl Chart {
         let mean: Vec<f64> = (0..d).map(|a| average(&|r| r[a])).collect();
         let product = |k: usize| average(&|r| (r[k / d] - mean[k / d]) * (r[k % d] - mean[k % d]));
         let covariance: Vec<f64> = (0..d * d).map(product).collect();
-        Some(Self { normal: Normal::with_covariance(mean.clone(), &covariance)?, top: peak.known.largest_near() })
+        let normal = Normal::with_covariance(mean.clone(), &covariance)?;
+        let near: Vec<usize> = peak.known.near().numbers().collect();
+        let places: Vec<Vec<f64>> = near.iter().map(|&i| normal.white(&shares(peak.known.nodes.row(i)))).collect();
+        let values: Vec<f64> = near.iter().map(|&i| peak.known.log_likelihood(i)).collect();
+        let quadratic = Quadratic::through(&places, &values);
+        Some(Self { normal, top: peak.known.largest_near(), quadratic })
     }
 
     /// How far below the top a log-likelihood is, relative to how far it is expected to be.
     pub(super) fn share(&self, known: &Known, i: usize) -> f64 {
         let white = self.normal.white(&shares(known.nodes.row(i)));
-        let expected = 0.5 * white.iter().map(|z| z * z).sum::<f64>();
-        (self.top - known.log_likelihood(i)) / expected.max(f64::MIN_POSITIVE)
+        let (top, expected) = match &self.quadratic {
+            Some(quadratic) => (quadratic.top, quadratic.depth(&white)),
+            None => (self.top, 0.5 * dot(&white, &white)),
+        };
+        (top - known.log_likelihood(i)) / expected.max(f64::MIN_POSITIVE)
     }
 }
 

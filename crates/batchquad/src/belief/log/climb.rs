@@ -32,6 +32,9 @@ const EXCESS: f64 = 3.0;
 const SLOPE: f64 = 0.9;
 const NEAREST: usize = 2;
 
+/// A value is between two others if it sees them in opposite directions: under an angle with a smaller cosine.
+const OPPOSITE: f64 = -0.7;
+
 /// A climb is given up when so many points, per parameter and one, have not found a better value.
 const PATIENCE: f64 = 2.0;
 
@@ -173,32 +176,29 @@ struct Open {
 impl Open {
     fn new(known: &Known, around: Around<'_>) -> Result<Self> {
         let mut open = Self::default();
-        for (peak, own) in around.peaks.iter().zip(around.own) {
-            let left = peak.known.left_out(peak.active());
-            let flat: Vec<f64> = left.iter().flat_map(|&i| peak.view.enter(peak.known.nodes.row(i))).collect();
-            let expected = peak.process.mean(&Points::new(known.dim(), flat)?);
-            let chart = Chart::new(peak);
-            let shares: Vec<[f64; 2]> = left
-                .iter()
-                .zip(expected)
-                .map(|(&i, m)| {
-                    let other = chart.as_ref().map_or(0.0, |c| c.share(&peak.known, i));
-                    [if m < 0.0 { peak.known.depth[i] / -m } else { f64::INFINITY }, other]
-                })
-                .collect();
+        let charts: Vec<Option<Chart>> = around.peaks.iter().map(Chart::new).collect();
+        for (k, (peak, own)) in around.peaks.iter().zip(around.own).enumerate() {
+            let left: Vec<usize> = peak.known.left_out(peak.active()).iter().map(|&i| own[i]).collect();
+            let mut shares = shares(known, &left, peak, charts[k].as_ref())?;
+            for (j, other) in around.peaks.iter().enumerate().filter(|(j, _)| *j != k) {
+                let theirs = self::shares(known, &left, other, charts[j].as_ref())?;
+                shares.iter_mut().zip(theirs).for_each(|(own, other)| own.extend(other));
+            }
             let off = median_deviation(&shares);
             let explained = (1.0 - UNLIKELY * off).clamp(EXPLAINED.0, EXPLAINED.1);
             let slope = SLOPE.max(0.5 * (1.0 + explained));
-            for (&i, [one, other]) in left.iter().zip(shares) {
-                let share = one.max(other);
-                let excess = peak.known.depth[i] * (1.0 / share - 1.0);
+            for (&i, shares) in left.iter().zip(shares) {
+                // What is deeper than another peak expects is not explained by it.
+                let others = shares[2..].iter().filter(|s| **s < 1.0 / EXPLAINED.0);
+                let share = shares[..2].iter().chain(others).copied().fold(0.0, f64::max);
+                let excess = (peak.known.best - known.best + known.depth[i]) * (1.0 / share - 1.0);
                 if share < explained && (share < EXPLAINED.0 || excess > EXCESS) {
-                    open.values.push(own[i]);
+                    open.values.push(i);
                     if share < 1.0 - CERTAIN * off {
-                        open.sure.push(own[i]);
+                        open.sure.push(i);
                     }
                 } else if share < slope {
-                    open.slopes.push(own[i]);
+                    open.slopes.push(i);
                 }
             }
         }
@@ -212,12 +212,25 @@ impl Open {
     }
 }
 
+/// How deep values are, relative to how deep the process of a peak expects them, and a normal distribution in probabilities.
+fn shares(known: &Known, values: &[usize], peak: &Peak, chart: Option<&Chart>) -> Result<Vec<Vec<f64>>> {
+    let flat: Vec<f64> = values.iter().flat_map(|&i| peak.view.enter(known.nodes.row(i))).collect();
+    let expected = peak.process.mean(&Points::new(known.dim(), flat)?);
+    let lower = peak.known.best - known.best;
+    let share = |(&i, m): (&usize, f64)| {
+        let one = if m < 0.0 { (known.depth[i] + lower) / -m } else { f64::INFINITY };
+        vec![one, chart.map_or(0.0, |c| c.share(known, i))]
+    };
+    Ok(values.iter().zip(expected).map(share).collect())
+}
+
 /// By what share the median value is less or more deep than expected; infinite if there are few.
-fn median_deviation(shares: &[[f64; 2]]) -> f64 {
+fn median_deviation(shares: &[Vec<f64>]) -> f64 {
     if shares.len() < MANY {
         return f64::INFINITY;
     }
-    let mut off: Vec<f64> = shares.iter().map(|[a, b]| (a - 1.0).abs().min((b - 1.0).abs())).collect();
+    let least = |shares: &Vec<f64>| shares.iter().map(|s| (s - 1.0).abs()).fold(f64::INFINITY, f64::min);
+    let mut off: Vec<f64> = shares.iter().map(least).collect();
     off.sort_by(f64::total_cmp);
     off[off.len() / 2]
 }
@@ -294,6 +307,7 @@ pub(crate) fn next(
             let mut members: Vec<usize> = free.iter().filter(with).filter(lower).map(|v| v.0).collect();
             slopes.extend(free.iter().filter(|v| !with(v)).map(|v| v.0));
             members.extend(nearest(known, slopes, root));
+            members.retain(|&i| !valley_between(known, i, root));
             members.sort_by(|&a, &b| known.depth[a].total_cmp(&known.depth[b]).then(a.cmp(&b)));
             return Ok(Some(Step { members, spent, risen, apart }));
         }
@@ -302,6 +316,19 @@ pub(crate) fn next(
         let reach = REACH * around.peaks.iter().map(distance).fold(f64::INFINITY, f64::min).sqrt();
         trail.given_up.push((root, reach));
     }
+}
+
+/// Whether a value that is lower than both lies between two of them.
+fn valley_between(known: &Known, low: usize, root: usize) -> bool {
+    let (a, b) = (known.nodes.row(low), known.nodes.row(root));
+    let length2 = square_distance(a, b);
+    (0..known.len()).any(|k| {
+        let at = known.nodes.row(k);
+        let (to_a, to_b) = (square_distance(a, at), square_distance(b, at));
+        // The cosine of the angle at which the two are seen.
+        let cosine = 0.5 * (to_a + to_b - length2) / (to_a * to_b).sqrt();
+        known.depth[k] > known.depth[low] && cosine < OPPOSITE
+    })
 }
 
 /// Those of some values that are lower than the `root` and nearest to it.

@@ -360,6 +360,11 @@ pub(crate) struct Near {
 }
 
 impl Near {
+    /// The numbers of the values that matter.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = usize> {
+        self.rows.iter().map(|row| row.0)
+    }
+
     /// Whether a node is left out.
     pub(crate) fn leaves_out(&self, i: usize) -> bool {
         self.far.contains(&i)

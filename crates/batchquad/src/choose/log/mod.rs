@@ -113,6 +113,11 @@ fn refine(
         (None, Some(peak)) => Climb::further(peak, &belief.known.nodes, pending, seed, asked)?,
         (None, None) => None,
     };
+    // At a top whose surroundings are not known, the way up is no further news.
+    let mut blurred = match (&lost, &belief.climb) {
+        (None, Some(peak)) if peak.recipe.blurred => Some(Field::new(belief, (peak, 1.0), apart, pending, (n, offset))?),
+        _ => None,
+    };
     let eighths = belief.recipe.eighths().max(if lost.is_some() { LOST } else { 0 });
     let early = asked < EARLY && belief.known.dim() <= LOW;
     let period = if early || belief.unseen() > EXPECTED { EXPECTING } else { FOUND };
@@ -134,9 +139,11 @@ fn refine(
             continue;
         }
         if climbs {
-            chosen.push(match &mut climb {
-                Some(climb) => climb.next(),
-                None => elsewhere.next()?,
+            let around = blurred.as_ref().and_then(|field| field.best(number.is_multiple_of(2)));
+            chosen.push(match (&mut blurred, around, &mut climb) {
+                (Some(field), Some((_, i)), _) => field.take(i)?,
+                (_, _, Some(climb)) => climb.next(),
+                _ => elsewhere.next()?,
             });
             continue;
         }

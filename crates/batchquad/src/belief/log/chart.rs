@@ -40,7 +40,8 @@ struct Quadratic {
 
 /// `1`, the coordinates, and their products.
 fn terms(z: &[f64]) -> Vec<f64> {
-    let products = (0..z.len()).flat_map(|a| (0..=a).map(move |b| if a == b { 0.5 * z[a] * z[a] } else { z[a] * z[b] }));
+    let products =
+        (0..z.len()).flat_map(|a| (0..=a).map(move |b| if a == b { 0.5 * z[a] * z[a] } else { z[a] * z[b] }));
     std::iter::once(1.0).chain(z.iter().copied()).chain(products).collect()
 }
 

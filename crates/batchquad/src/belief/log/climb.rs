@@ -63,11 +63,26 @@ const QUESTIONS: usize = 2;
 /// measurement: until then more is learnt from values of the peaks that were found.
 const NOTHING_LEFT: f64 = 1e-4;
 
+/// Where there are several peaks, so many values per parameter and one have to lie where none of them matters, since the newest was found, before the
+/// run has arrived.
+const EXPLORED: usize = 2;
+
+/// Whether so many values since the newest of several peaks was found are enough to suppose that there are no more.
+pub(crate) fn explored(values: usize, dim: usize) -> bool {
+    values >= EXPLORED * (dim + 1)
+}
+
 /// How many of eight points go up to a further peak: the better the others are known, the more, and half of them where one is known to exist
-/// (`pressing`). `grown` is by what factor the values have grown since the first was found.
-pub(crate) fn eighths(sd: f64, grown: f64, climb: Option<&ClimbRecipe>, pressing: bool, dim: usize) -> u64 {
+/// (`pressing`). `grown` is by what factor the values have grown since the first was found. Where there are `several` peaks there may well be more.
+pub(crate) fn eighths(
+    sd: f64,
+    grown: f64,
+    climb: Option<&ClimbRecipe>,
+    (pressing, several): (bool, bool),
+    dim: usize,
+) -> u64 {
     let known = match sd {
-        sd if climb.is_none() && sd > NOTHING_LEFT => 0,
+        sd if climb.is_none() && !several && sd > NOTHING_LEFT => 0,
         sd if sd > KNOWN[0] => 0,
         sd if sd > KNOWN[1] => 1,
         sd if sd > KNOWN[2] => 2,
@@ -177,19 +192,24 @@ impl Open {
     fn new(known: &Known, around: Around<'_>) -> Result<Self> {
         let mut open = Self::default();
         let charts: Vec<Option<Chart>> = around.peaks.iter().map(Chart::new).collect();
+        let mut left = Vec::new();
         for (k, (peak, own)) in around.peaks.iter().zip(around.own).enumerate() {
-            let left: Vec<usize> = peak.known.left_out(peak.active()).iter().map(|&i| own[i]).collect();
-            let mut shares = shares(known, &left, peak, charts[k].as_ref())?;
+            let values: Vec<usize> = peak.known.left_out(peak.active()).iter().map(|&i| own[i]).collect();
+            let mut shares = shares(known, &values, peak, charts[k].as_ref())?;
             for (j, other) in around.peaks.iter().enumerate().filter(|(j, _)| *j != k) {
-                let theirs = self::shares(known, &left, other, charts[j].as_ref())?;
+                let theirs = self::shares(known, &values, other, charts[j].as_ref())?;
                 shares.iter_mut().zip(theirs).for_each(|(own, other)| own.extend(other));
             }
-            let off = median_deviation(&shares);
+            left.push((values, shares));
+        }
+        let all = median_deviation(left.iter().flat_map(|l| &l.1));
+        for (peak, (values, shares)) in around.peaks.iter().zip(left) {
+            let off = if shares.len() < MANY { all } else { median_deviation(&shares) };
             let explained = (1.0 - UNLIKELY * off).clamp(EXPLAINED.0, EXPLAINED.1);
             let slope = SLOPE.max(0.5 * (1.0 + explained));
-            for (&i, shares) in left.iter().zip(shares) {
+            for (i, shares) in values.into_iter().zip(shares) {
                 // What is deeper than another peak expects is not explained by it.
-                let others = shares[2..].iter().filter(|s| **s < 1.0 / EXPLAINED.0);
+                let others = shares[2..].iter().filter(|s| **s < 2.0 - explained);
                 let share = shares[..2].iter().chain(others).copied().fold(0.0, f64::max);
                 let excess = (peak.known.best - known.best + known.depth[i]) * (1.0 / share - 1.0);
                 if share < explained && (share < EXPLAINED.0 || excess > EXCESS) {
@@ -225,12 +245,12 @@ fn shares(known: &Known, values: &[usize], peak: &Peak, chart: Option<&Chart>) -
 }
 
 /// By what share the median value is less or more deep than expected; infinite if there are few.
-fn median_deviation(shares: &[Vec<f64>]) -> f64 {
-    if shares.len() < MANY {
+fn median_deviation<'a>(shares: impl IntoIterator<Item = &'a Vec<f64>>) -> f64 {
+    let least = |shares: &Vec<f64>| shares.iter().map(|s| (s - 1.0).abs()).fold(f64::INFINITY, f64::min);
+    let mut off: Vec<f64> = shares.into_iter().map(least).collect();
+    if off.len() < MANY {
         return f64::INFINITY;
     }
-    let least = |shares: &Vec<f64>| shares.iter().map(|s| (s - 1.0).abs()).fold(f64::INFINITY, f64::min);
-    let mut off: Vec<f64> = shares.iter().map(least).collect();
     off.sort_by(f64::total_cmp);
     off[off.len() / 2]
 }

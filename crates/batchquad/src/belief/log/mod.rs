@@ -107,13 +107,22 @@ impl LogBelief {
 
     /// Whether the surrogate's posterior is where the values are and has stopped moving, and no other peak is known to exist.
     pub(crate) fn settled(&self) -> bool {
-        !self.recipe.promising()
-            && self.shares().zip(&self.peaks).all(|(share, peak)| share < MATTERS || peak.recipe.arrived)
+        !self.recipe.promising() && self.peaks_arrived()
+    }
+
+    /// Whether every peak that matters has arrived.
+    fn peaks_arrived(&self) -> bool {
+        self.shares().zip(&self.peaks).all(|(share, peak)| share < MATTERS || peak.recipe.arrived)
     }
 
     /// Whether values lie beyond a valley, or may do so, and what is there is not known yet.
     pub(crate) fn beyond(&self) -> bool {
-        self.recipe.promising()
+        self.recipe.beyond()
+    }
+
+    /// Whether there are several peaks, too little is known about further ones, and nothing else keeps the run from arriving.
+    pub(crate) fn exploring(&self) -> bool {
+        self.recipe.exploring() && !self.recipe.beyond() && self.peaks_arrived()
     }
 
     /// How many peaks have a process of their own.

@@ -57,6 +57,12 @@ pub struct Recipe {
     /// See [`Recipe::asking`].
     #[serde(default)]
     asking: bool,
+    /// How many values there were when the newest peak was found.
+    #[serde(default)]
+    newest: usize,
+    /// Whether there are several peaks, and too little is known about further ones.
+    #[serde(default)]
+    exploring: bool,
     /// How many of eight points were to go on with the climb.
     #[serde(default)]
     eighths: u64,
@@ -90,9 +96,19 @@ impl Recipe {
         self.asking
     }
 
+    /// Whether there are several peaks, and too little is known about further ones.
+    pub(crate) fn exploring(&self) -> bool {
+        self.exploring
+    }
+
+    /// Whether values suggest another peak that matters.
+    pub(crate) fn beyond(&self) -> bool {
+        self.climbing() && self.pressing || self.asking
+    }
+
     /// Whether there may well be another peak that matters.
     pub(crate) fn promising(&self) -> bool {
-        self.climbing() && self.pressing || self.asking
+        self.beyond() || self.exploring
     }
 
     /// The same without what is said of single values by their numbers, so that it may serve for others; none where that is essential.
@@ -287,6 +303,8 @@ pub(crate) fn search(known: &Known, last: Option<&Recipe>, seed: u64) -> Result<
         nodes: known.len(),
         pressing: false,
         asking: false,
+        newest: last.filter(|l| l.peaks().count() >= peaks.peaks.len()).map_or(known.len(), |l| l.newest),
+        exploring: false,
         eighths: 0,
         since,
     };
@@ -302,12 +320,22 @@ pub(crate) fn search(known: &Known, last: Option<&Recipe>, seed: u64) -> Result<
     belief.recipe.pressing = !reassured || belief.recipe.climb.as_ref().is_some_and(half_way);
     // Values without a run, as those of a table, are not asked about: nothing would answer.
     let goes_on = last.is_some_and(|l| l.nodes < known.len());
+    let explored = belief.peaks.iter().zip(divide(known, &belief.cells, belief.peaks.len())).map(|(peak, own)| {
+        peak.known.left_out(peak.active()).iter().filter(|&&i| own[i] >= belief.recipe.newest).count()
+    });
+    let explored: usize = explored.sum();
     let recipe = &mut belief.recipe;
+    recipe.exploring = goes_on && several && !climb::explored(explored, known.dim());
     recipe.asking = goes_on && !reassured && recipe.questions().next().is_some();
     let grown = known.len() as f64 / since.max(1) as f64;
-    let known_to_exist = belief.recipe.climbing();
-    belief.recipe.eighths =
-        climb::eighths(belief.process_sd(), grown, belief.recipe.climb.as_ref(), known_to_exist, known.dim());
+    let known_to_exist = belief.recipe.climbing() || belief.recipe.exploring;
+    belief.recipe.eighths = climb::eighths(
+        belief.process_sd(),
+        grown,
+        belief.recipe.climb.as_ref(),
+        (known_to_exist, several),
+        known.dim(),
+    );
     Ok(belief)
 }
 

@@ -115,7 +115,9 @@ fn refine(
     };
     // At a top whose surroundings are not known, the way up is no further news.
     let mut blurred = match (&lost, &belief.climb) {
-        (None, Some(peak)) if peak.recipe.blurred => Some(Field::new(belief, (peak, 1.0), apart, pending, (n, offset))?),
+        (None, Some(peak)) if peak.recipe.blurred => {
+            Some(Field::new(belief, (peak, 1.0), apart, pending, (n, offset))?)
+        }
         _ => None,
     };
     let eighths = belief.recipe.eighths().max(if lost.is_some() { LOST } else { 0 });

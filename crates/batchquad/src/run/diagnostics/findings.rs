@@ -98,6 +98,15 @@ fn arrived(belief: &LogBelief) -> Finding {
             Level::Fine,
             format!("the posterior has been found: {near} values lie where most of it is, and it has stopped moving"),
         )
+    } else if belief.exploring() {
+        let peaks = belief.peaks();
+        (
+            Level::DoNotTrust,
+            format!(
+                "the run has not arrived: {peaks} peaks have been found, and where there are several there may be more; it looks elsewhere \
+                 for a few evaluations"
+            ),
+        )
     } else if belief.beyond() {
         (
             Level::DoNotTrust,

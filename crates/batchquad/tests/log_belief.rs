@@ -211,11 +211,11 @@ fn a_run_that_knows_of_another_peak_has_not_arrived() {
         let diagnosis = diagnose(&run.engine).unwrap();
         let sentence = &diagnosis.findings.iter().find(|f| f.name == "arrived").unwrap().sentence;
         assert!(sentence.contains("not arrived"), "{seed}: {sentence}");
-        said += u32::from(sentence.contains("another peak"));
+        said += u32::from(sentence.contains("another peak") || sentence.contains("peaks have been found"));
     }
     // One whose posterior still moves may say that instead.
     assert!(said >= 3, "{said}");
-    // With twice the evaluations some runs have found all four. Measured on twelve seeds: six exact, five not arrived, one with three of the peaks.
+    // With twice the evaluations some runs have found all four. Measured on twelve seeds: seven are right to 1e-5, four of them say so, no other does.
     let (mut exact, mut wrong) = (0, 0);
     for seed in 1..=6 {
         let estimate = at(seed, 144).estimate;
@@ -223,7 +223,7 @@ fn a_run_that_knows_of_another_peak_has_not_arrived() {
         exact += u32::from(right && estimate.log_z_sd < 0.1);
         wrong += u32::from(!right && estimate.log_z_sd < 1.0);
     }
-    assert!(exact >= 2 && wrong <= 1, "{exact} exact, {wrong} wrong");
+    assert!(exact >= 2 && wrong == 0, "{exact} exact, {wrong} wrong");
 }
 
 /// Reaction rates by concentration (Treloar 1974, the treated cells of R's `Puromycin`). They are taken to be eight times as

@@ -65,7 +65,7 @@ const NOTHING_LEFT: f64 = 1e-4;
 
 /// Where there are several peaks, so many values per parameter and one have to lie where none of them matters, since the newest was found, before the
 /// run has arrived.
-const EXPLORED: usize = 2;
+const EXPLORED: usize = 1;
 
 /// Whether so many values since the newest of several peaks was found are enough to suppose that there are no more.
 pub(crate) fn explored(values: usize, dim: usize) -> bool {

@@ -55,6 +55,9 @@ pub(crate) struct PeakRecipe {
     /// Whether it is not found although its values have stopped rising: what is not known lies around them.
     #[serde(default)]
     pub(crate) blurred: bool,
+    /// Whether it is not found because of what only many draws show.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    many: bool,
     /// The largest logarithm of likelihood times prior density.
     pub(crate) best: f64,
     /// How many nodes there were.
@@ -351,6 +354,7 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
         found: false,
         arrived: false,
         blurred: false,
+        many: false,
         best: known.best,
         nodes: n,
         searched: if thorough { n } else { searched },
@@ -385,9 +389,8 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
         }
         let many = many_draws(&aim, &adapted, false, seed)?;
         recipe.found = credible(&many);
-        if recipe.found {
-            sampled = many;
-        }
+        recipe.many = !recipe.found;
+        sampled = many;
     }
     let steady = rise < 1.0 + 0.1 * d as f64;
     recipe.blurred = !recipe.found && steady && known.near_count() >= 2 * (d + 1);
@@ -418,7 +421,7 @@ pub(crate) fn recall(
     let support = recipe.support.as_ref().map(labels).transpose()?;
     let aim = target(known, &view, &process, support.as_ref(), cell);
     let adapted = adapt(&aim, &known.starts(&view), recipe.drawn.as_ref(), seed)?;
-    let sampled = if recipe.found {
+    let sampled = if recipe.found || recipe.many {
         many_draws(&aim, &adapted, rough, seed)?
     } else {
         Sampled::new(&process, integrate(&aim, &adapted, FEW_DRAWS, seed)?)?

@@ -190,6 +190,28 @@ fn a_run_that_has_both_peaks_arrives() {
     assert!(arrived >= 5, "{arrived}");
 }
 
+/// A narrow peak on the slope of a wide one that is as large: few places of the prior show it, and values that lie under the wide one's slope are nearer, in
+/// standard deviations, to no other.
+#[test]
+fn a_narrow_peak_beside_a_wide_one_is_found_once_a_value_shows_it() {
+    let log_likelihood = |t: &[f64]| {
+        let (wide, narrow) = (bell(&[t[0] + 0.6, t[1] - 0.4], 0.0, 0.2), bell(&[t[0] - 0.7, t[1] + 0.3], 0.0, 0.04));
+        wide.max(narrow) + (-(wide - narrow).abs()).exp().ln_1p()
+    };
+    let under_prior = |m: [f64; 2], s: f64| bell(&m, 0.0, (1.0 + s * s).sqrt());
+    let (wide, narrow) = (under_prior([-0.6, 0.4], 0.2), under_prior([0.7, -0.3], 0.04));
+    let truth = wide + (narrow - wide).exp().ln_1p();
+    let (mut right, mut wrong) = (0, 0);
+    for seed in 1..=8 {
+        let settings = Settings { max_evaluations: 128, ..Settings::default() };
+        let run = integrate(log_likelihood, prior(2), Config { settings, seed, ..Config::default() }).unwrap();
+        let error = (run.estimate.log_z - truth).abs();
+        right += u32::from(error < 1e-3 && run.estimate.log_z_sd < 0.1);
+        wrong += u32::from(error > 0.1 && run.estimate.log_z_sd < 1.0);
+    }
+    assert!(right >= 6 && wrong <= 1, "{right} right, {wrong} wrong");
+}
+
 /// Four equal peaks in three dimensions, a twelfth as wide as the prior.
 fn four_peaks(theta: &[f64]) -> f64 {
     let corner = |a: f64, b: f64| bell(&[theta[0] - a, theta[1] - b, theta[2] - 0.2], 0.0, 0.08);

@@ -2,7 +2,7 @@
 
 use super::{
     integral::resample,
-    known::{Known, coefficients},
+    known::{Known, coefficients, typical_depth},
     peak::Peak,
     proposal::Normal,
 };
@@ -90,7 +90,8 @@ impl Chart {
         let product = |k: usize| average(&|r| (r[k / d] - mean[k / d]) * (r[k % d] - mean[k % d]));
         let covariance: Vec<f64> = (0..d * d).map(product).collect();
         let normal = Normal::with_covariance(mean.clone(), &covariance)?;
-        let near: Vec<usize> = peak.known.near().numbers().collect();
+        let top = |i: &usize| peak.known.depth[*i] <= typical_depth(d);
+        let near: Vec<usize> = peak.known.near().numbers().filter(top).collect();
         let places: Vec<Vec<f64>> = near.iter().map(|&i| normal.white(&shares(peak.known.nodes.row(i)))).collect();
         let values: Vec<f64> = near.iter().map(|&i| peak.known.log_likelihood(i)).collect();
         let quadratic = Quadratic::through(&places, &values);
@@ -115,7 +116,7 @@ fn shares(u: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::{super::search, *};
-    use crate::points::Points;
+    use crate::{numeric::quantile::normal_quantile, points::Points};
 
     /// Under a uniform prior, a likelihood that is normal in the parameter is explained in probabilities as far as the ends of the prior, and in latent
     /// coordinates it is not.
@@ -136,5 +137,26 @@ mod tests {
         }
         let normal = 0.5 * peak.view.enter(known.nodes.row(29)).iter().map(|x| x * x).sum::<f64>();
         assert!(known.depth[29] < 0.5 * normal, "{} {normal}", known.depth[29]);
+    }
+
+    /// A peak that the end of a uniform prior cuts off is no normal distribution, but the quadratic through its values explains all others exactly.
+    #[test]
+    fn a_quadratic_explains_what_the_end_of_the_prior_cuts_off() {
+        let at = |p: f64| normal_quantile(p);
+        let places: Vec<Vec<f64>> = (0..24)
+            .map(|i| vec![at(if i < 18 { 0.002 + 0.0045 * f64::from(i) } else { 0.15 * f64::from(i - 17) })])
+            .collect();
+        let logs: Vec<f64> = places.iter().map(|u| -0.5 * ((cdf(u[0]) - 0.01) / 0.02).powi(2)).collect();
+        let nodes = Points::from_rows(&places).unwrap();
+        let known = Known::new(nodes, &logs, vec![0.0; 24], vec![false; 24]).unwrap();
+        let belief = search(&known, None, 1).unwrap();
+        let peak = belief.main();
+        let chart = Chart::new(peak).unwrap();
+        for i in 18..24 {
+            let share = chart.share(&peak.known, i);
+            assert!((share - 1.0).abs() < 1e-6, "{i}: {share}");
+        }
+        let moments = Chart { quadratic: None, ..chart };
+        assert!((moments.share(&peak.known, 20) - 1.0).abs() > 0.1);
     }
 }

@@ -203,8 +203,12 @@ impl Open {
             left.push((values, shares));
         }
         let all = median_deviation(left.iter().flat_map(|l| &l.1));
-        for (peak, (values, shares)) in around.peaks.iter().zip(left) {
+        let mut inner = Vec::new();
+        for (k, (peak, (values, shares))) in around.peaks.iter().zip(left).enumerate() {
             let off = if shares.len() < MANY { all } else { median_deviation(&shares) };
+            if off.is_finite() {
+                inner.push((k, off));
+            }
             let explained = (1.0 - UNLIKELY * off).clamp(EXPLAINED.0, EXPLAINED.1);
             let slope = SLOPE.max(0.5 * (1.0 + explained));
             for (i, shares) in values.into_iter().zip(shares) {
@@ -219,6 +223,18 @@ impl Open {
                     }
                 } else if share < slope {
                     open.slopes.push(i);
+                }
+            }
+        }
+        // The process goes through the values that it knows, whatever they are: these are compared with what the others expect. Where it is not known how well
+        // values are explained, that says nothing.
+        for (k, off) in inner {
+            let (peak, own) = (&around.peaks[k], &around.own[k]);
+            for (i, share, chart) in left_out_one_by_one(peak, charts[k].as_ref()) {
+                let share = chart.max(share);
+                if share < 1.0 - CERTAIN * off && peak.known.depth[i] * (1.0 / share - 1.0) > EXCESS {
+                    open.values.push(own[i]);
+                    open.sure.push(own[i]);
                 }
             }
         }
@@ -242,6 +258,21 @@ fn shares(known: &Known, values: &[usize], peak: &Peak, chart: Option<&Chart>) -
         vec![one, chart.map_or(0.0, |c| c.share(known, i))]
     };
     Ok(values.iter().zip(expected).map(share).collect())
+}
+
+/// The values that the process of a peak knows below where most of the posterior is: their numbers, how deep they are relative to how deep all others expect
+/// them, and to how deep a normal distribution in probabilities does.
+fn left_out_one_by_one(peak: &Peak, chart: Option<&Chart>) -> Vec<(usize, f64, f64)> {
+    let Peak { process, known, .. } = peak;
+    let precision = process.factor.inverse_diagonal();
+    let expected = process.data.targets.iter().zip(&process.weights).zip(precision).map(|((t, w), p)| t - w / p);
+    let near = known.near();
+    let below = near.numbers().zip(expected).filter(|v| known.depth[v.0] > high(known.dim()));
+    let share = |(i, m): (usize, f64)| {
+        let share = if m < 0.0 { known.depth[i] / -m } else { f64::INFINITY };
+        (i, share, chart.map_or(0.0, |c| c.share(known, i)))
+    };
+    below.map(share).collect()
 }
 
 /// By what share the median value is less or more deep than expected; infinite if there are few.

@@ -136,3 +136,25 @@ fn summit(jet: impl Fn(&[f64]) -> (f64, Vec<f64>, Vec<f64>), d: usize, r: f64) -
     })?;
     Ok(found.into_iter().next().filter(|s| s.value.is_finite()).map(|s| s.x))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_climb_that_knows_nothing_looks_around_its_value_in_all_directions() {
+        let centre = vec![1.0, -2.0, 0.5];
+        let mut around = Around { centre: centre.clone(), radius: 0.4, taken: Vec::new() };
+        let mut stream = Stream::new(7, Purpose::Select, 1);
+        let steps: Vec<Vec<f64>> =
+            (0..6).map(|_| around.next(&mut stream).iter().zip(&centre).map(|(p, c)| p - c).collect()).collect();
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        for (round, radius) in [(0, 0.4), (1, 0.2)] {
+            let round = &steps[3 * round..3 * round + 3];
+            for (i, a) in round.iter().enumerate() {
+                assert!((dot(a, a).sqrt() - radius).abs() < 1e-12);
+                assert!(round[..i].iter().all(|b| dot(a, b).abs() < 1e-12));
+            }
+        }
+    }
+}

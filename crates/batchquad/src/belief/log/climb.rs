@@ -24,8 +24,9 @@ const UNLIKELY: f64 = 8.0;
 const MANY: usize = 6;
 const CERTAIN: f64 = 16.0;
 
-/// … and by so many nats at the least: between two peaks, both of them add to a value.
+/// … and by so many nats at the least, and standard deviations of the noise: between two peaks, both of them add to a value.
 const EXCESS: f64 = 3.0;
+const SURE: f64 = 4.0;
 
 /// Values that are explained by less than this share, or half of what is left up to one, may be on a slope of what a climb goes up to. So many of those
 /// below it, per parameter and one, tell it where the slope goes: the nearest.
@@ -216,7 +217,7 @@ impl Open {
                 let others = shares[2..].iter().filter(|s| **s < 2.0 - explained);
                 let share = shares[..2].iter().chain(others).copied().fold(0.0, f64::max);
                 let excess = (peak.known.best - known.best + known.depth[i]) * (1.0 / share - 1.0);
-                if share < explained && (share < EXPLAINED.0 || excess > EXCESS) {
+                if share < explained && (share < EXPLAINED.0 || excess > least_excess(known, i, peak)) {
                     open.values.push(i);
                     if share < 1.0 - CERTAIN * off {
                         open.sure.push(i);
@@ -232,7 +233,8 @@ impl Open {
             let (peak, own) = (&around.peaks[k], &around.own[k]);
             for (i, share, chart) in left_out_one_by_one(peak, charts[k].as_ref()) {
                 let share = chart.max(share);
-                if share < 1.0 - CERTAIN * off && peak.known.depth[i] * (1.0 / share - 1.0) > EXCESS {
+                let excess = peak.known.depth[i] * (1.0 / share - 1.0);
+                if share < 1.0 - CERTAIN * off && excess > least_excess(known, own[i], peak) {
                     open.values.push(own[i]);
                     open.sure.push(own[i]);
                 }
@@ -246,6 +248,11 @@ impl Open {
     fn link(&self, known: &Known, i: usize, questions: &Questions, peaks: usize) -> Link {
         if self.sure.contains(&i) { Link::Apart } else { questions.link(known, i, peaks) }
     }
+}
+
+/// By how many nats a value has to be higher than a peak expects, to count.
+fn least_excess(known: &Known, i: usize, peak: &Peak) -> f64 {
+    EXCESS + SURE * known.noise(i).hypot(peak.process.hyper.noise)
 }
 
 /// How deep values are, relative to how deep the process of a peak expects them, and a normal distribution in probabilities.

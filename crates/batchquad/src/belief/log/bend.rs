@@ -524,7 +524,7 @@ impl Coordinate {
 }
 
 /// `argmin Σ wᵢ(yᵢ − fᵢ·c)² + p Σ c²`, the first coefficient without a penalty.
-fn least_squares(features: &[Vec<f64>], y: &[f64], weights: &[f64], penalty: f64) -> Option<Vec<f64>> {
+pub(super) fn least_squares(features: &[Vec<f64>], y: &[f64], weights: &[f64], penalty: f64) -> Option<Vec<f64>> {
     let p = features.first()?.len();
     let mut gram = Matrix::zeros(p, p);
     let mut right = vec![0.0; p];
@@ -541,7 +541,7 @@ fn least_squares(features: &[Vec<f64>], y: &[f64], weights: &[f64], penalty: f64
     for a in 1..p {
         gram.col_mut(a)[a] += penalty;
     }
-    let factor = Factor::exact("bend", &gram).ok()?;
+    let factor = Factor::exact("least squares", &gram).ok()?;
     let solved = factor.solve_vec(&right);
     solved.iter().all(|c| c.is_finite()).then_some(solved)
 }

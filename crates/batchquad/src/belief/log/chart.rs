@@ -1,14 +1,16 @@
 //! A peak in probabilities: what a normal distribution of these explains. `MATH.md` §15.
 
 use super::{
+    bend::least_squares,
     integral::resample,
     known::{Known, coefficients, typical_depth},
     peak::Peak,
     proposal::Normal,
 };
 use crate::numeric::{
-    linalg::{Factor, Matrix, transpose_mul},
+    linalg::{Factor, Matrix},
     normal::cdf,
+    simd::dot,
 };
 
 /// Points of the posterior that stand for it.
@@ -53,10 +55,7 @@ impl Quadratic {
             return None;
         }
         let rows: Vec<Vec<f64>> = places.iter().map(|z| terms(z)).collect();
-        let design = Matrix::from_fn(rows.len(), rows[0].len(), |i, j| rows[i][j]);
-        let data = Matrix::from_columns(values.len(), values.to_vec());
-        let normal = Factor::exact("quadratic", &transpose_mul(&design, &design)).ok()?;
-        let coefficients = normal.solve_vec(transpose_mul(&design, &data).col(0));
+        let coefficients = least_squares(&rows, values, &vec![1.0; values.len()], 0.0)?;
         let off = |(row, v): (&Vec<f64>, &f64)| (dot(row, &coefficients) - v).powi(2);
         let left = rows.iter().zip(values).map(off).sum::<f64>() / (values.len() - coefficients.len()) as f64;
         if left.is_nan() || left > EXACT * EXACT {
@@ -72,10 +71,6 @@ impl Quadratic {
     fn depth(&self, z: &[f64]) -> f64 {
         self.top - dot(&terms(z), &self.coefficients)
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 impl Chart {
@@ -115,41 +110,43 @@ fn shares(u: &[f64]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::search, *};
+    use super::{
+        super::{LogBelief, search},
+        *,
+    };
     use crate::{numeric::quantile::normal_quantile, points::Points};
+
+    /// A belief about a log-likelihood of the probability, from values at latent places.
+    fn belief(places: &[f64], log_likelihood: impl Fn(f64) -> f64) -> LogBelief {
+        let nodes: Vec<Vec<f64>> = places.iter().map(|u| vec![*u]).collect();
+        let logs: Vec<f64> = places.iter().map(|u| log_likelihood(cdf(*u))).collect();
+        let count = logs.len();
+        let known = Known::new(Points::from_rows(&nodes).unwrap(), &logs, vec![0.0; count], vec![false; count]);
+        search(&known.unwrap(), None, 1).unwrap()
+    }
 
     /// Under a uniform prior, a likelihood that is normal in the parameter is explained in probabilities as far as the ends of the prior, and in latent
     /// coordinates it is not.
     #[test]
     fn a_normal_likelihood_under_a_uniform_prior_is_explained_to_its_ends() {
-        let places: Vec<Vec<f64>> = (0..30)
-            .map(|i| vec![if i < 20 { 0.15 * (1.7 * f64::from(i)).sin() } else { 0.3 * f64::from(i - 20) }])
-            .collect();
-        let logs: Vec<f64> = places.iter().map(|u| -0.5 * ((cdf(u[0]) - 0.5) / 0.02).powi(2)).collect();
-        let nodes = Points::from_rows(&places).unwrap();
-        let known = Known::new(nodes, &logs, vec![0.0; 30], vec![false; 30]).unwrap();
-        let belief = search(&known, None, 1).unwrap();
+        let place = |i: i32| if i < 20 { 0.15 * (1.7 * f64::from(i)).sin() } else { 0.3 * f64::from(i - 20) };
+        let belief = belief(&(0..30).map(place).collect::<Vec<_>>(), |p| -0.5 * ((p - 0.5) / 0.02).powi(2));
         let peak = belief.main();
         let chart = Chart::new(peak).unwrap();
         for i in 24..30 {
             let share = chart.share(&peak.known, i);
             assert!((share - 1.0).abs() < 0.2, "{i}: {share}");
         }
-        let normal = 0.5 * peak.view.enter(known.nodes.row(29)).iter().map(|x| x * x).sum::<f64>();
-        assert!(known.depth[29] < 0.5 * normal, "{} {normal}", known.depth[29]);
+        let normal = 0.5 * peak.view.enter(peak.known.nodes.row(29)).iter().map(|x| x * x).sum::<f64>();
+        assert!(peak.known.depth[29] < 0.5 * normal, "{} {normal}", peak.known.depth[29]);
     }
 
     /// A peak that the end of a uniform prior cuts off is no normal distribution, but the quadratic through its values explains all others exactly.
     #[test]
     fn a_quadratic_explains_what_the_end_of_the_prior_cuts_off() {
-        let at = |p: f64| normal_quantile(p);
-        let places: Vec<Vec<f64>> = (0..24)
-            .map(|i| vec![at(if i < 18 { 0.002 + 0.0045 * f64::from(i) } else { 0.15 * f64::from(i - 17) })])
-            .collect();
-        let logs: Vec<f64> = places.iter().map(|u| -0.5 * ((cdf(u[0]) - 0.01) / 0.02).powi(2)).collect();
-        let nodes = Points::from_rows(&places).unwrap();
-        let known = Known::new(nodes, &logs, vec![0.0; 24], vec![false; 24]).unwrap();
-        let belief = search(&known, None, 1).unwrap();
+        let place = |i: i32| if i < 18 { 0.002 + 0.0045 * f64::from(i) } else { 0.15 * f64::from(i - 17) };
+        let places: Vec<f64> = (0..24).map(|i| normal_quantile(place(i))).collect();
+        let belief = belief(&places, |p| -0.5 * ((p - 0.01) / 0.02).powi(2));
         let peak = belief.main();
         let chart = Chart::new(peak).unwrap();
         for i in 18..24 {

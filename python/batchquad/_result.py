@@ -102,12 +102,12 @@ class Result:
 
     @property
     def log_z_sd(self) -> float:
-        """The standard deviation of log Z: the truth is within one of it with 68 %, within 2.43 with 95 %."""
+        """The standard deviation of log Z: half the length of the 68 % interval, or forty and more before the run has arrived."""
         return self._number("log_z_sd")
 
     @property
     def log_z_low(self) -> float:
-        """The lower end of the interval that holds log Z with 95 %."""
+        """The lower end of the interval that holds log Z with 95 %: nearer than the upper one, since what was not seen can only add."""
         return self._number("log_z_low")
 
     @property

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     arms::word,
+    calibration,
     convergence::TOLERANCE,
     output::{Output, csv},
     plan::Plan,
@@ -24,13 +25,37 @@ use crate::{
     trace::for_good,
 };
 
-/// The problems, with the evaluations that each is given.
+/// The usual problems, with the evaluations that each is given.
 pub const PROBLEMS: [(Choice, usize); 4] = [
     (Choice::Mixture, 256),
     (Choice::GpEvidence, 128),
     (Choice::Zoo(Animal::Banana), 160),
     (Choice::Zoo(Animal::Gaussian6), 160),
 ];
+
+/// What every other problem is given.
+const OTHERS: usize = 224;
+
+/// The problems of these names, or the usual ones, with the evaluations that each is given.
+///
+/// # Errors
+/// For a name that no problem has.
+pub fn problems(names: &[String]) -> Result<Vec<(Choice, usize)>> {
+    if names.is_empty() {
+        return Ok(PROBLEMS.to_vec());
+    }
+    let usual = |p: &Choice| PROBLEMS.iter().any(|u| u.0 == *p);
+    let others = calibration::problems().into_iter().filter(|p| !usual(p)).map(|p| (p, OTHERS));
+    let all: Vec<(Choice, usize)> = PROBLEMS.into_iter().chain(others).collect();
+    let named = |name: &String| {
+        let known = || all.iter().map(|p| p.0.name()).collect::<Vec<_>>().join(", ");
+        all.iter()
+            .find(|p| p.0.name() == name)
+            .copied()
+            .with_context(|| format!("--only {name:?}: expected {}", known()))
+    };
+    names.iter().map(named).collect()
+}
 
 /// Workers.
 pub const WORKERS: [usize; 5] = [1, 4, 16, 64, 256];

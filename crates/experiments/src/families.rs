@@ -3,7 +3,7 @@
 use std::{collections::HashMap, path::Path};
 
 use anyhow::{Context, Result};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
         Choice,
         families::{Family, STANDARD_ERROR},
     },
-    readings::{NOMINAL, Reading, Readings, Study, bars},
+    readings::{NOMINAL, Reading, Readings, Study},
     runs::Workshop,
     stats::{mean, quantile},
     table::{Table, number, percent, scientific},
@@ -54,7 +54,7 @@ struct Row {
 fn row(name: &str, readings: &[&Reading]) -> Row {
     let arrived: Vec<&Reading> = readings.iter().copied().filter(|r| r.arrived()).collect();
     let share = |n: usize, of: usize| n as f64 / of as f64;
-    let within = |percent: f64| share(arrived.iter().filter(|r| r.within(bars(percent))).count(), arrived.len());
+    let within = |percent: f64| share(arrived.iter().filter(|r| r.holds(percent)).count(), arrived.len());
     let median = quantile(&arrived.iter().map(|r| r.error()).collect::<Vec<_>>(), 0.5);
     Row {
         readings: name.into(),
@@ -131,12 +131,22 @@ fn score_table(scores: &[Score], what: &str) -> Table {
 /// A problem, a seed, a batch size and a number of evaluations.
 type Place = (String, u64, usize, usize);
 
+/// What is needed of a line of `readings.csv`; the other columns differ between versions.
+#[derive(Deserialize)]
+struct Earlier {
+    problem: String,
+    seed: u64,
+    batch: usize,
+    evaluations: usize,
+    error: f64,
+}
+
 /// The errors in a `readings.csv`.
 fn earlier(path: &Path) -> Result<HashMap<Place, f64>> {
     let mut reader = csv::Reader::from_path(path).with_context(|| format!("reading {}", path.display()))?;
     let mut all = HashMap::new();
     for line in reader.deserialize() {
-        let (problem, seed, batch, evaluations, error, _, _): (String, u64, usize, usize, f64, String, String) =
+        let Earlier { problem, seed, batch, evaluations, error } =
             line.with_context(|| format!("in {}", path.display()))?;
         all.insert((problem, seed, batch, evaluations), if error.is_finite() { error.abs() } else { f64::INFINITY });
     }

@@ -107,7 +107,7 @@ enum Experiment {
     Cluster {
         #[command(flatten)]
         common: Common,
-        /// The problems: mixture, gp-evidence, banana, gaussian-6; all by default.
+        /// The problems, any of this project; by default mixture, gp-evidence, banana and gaussian-6.
         #[arg(long, value_delimiter = ',')]
         only: Vec<String>,
         /// The batch rules, as the settings name them.
@@ -284,15 +284,10 @@ fn perform(experiment: Experiment) -> Result<()> {
         }
         Experiment::All(common) => all(&common),
         Experiment::Cluster { common, only, rules, laws, workers } => {
-            let problems = cluster::PROBLEMS.to_vec();
-            if let Some(unknown) = only.iter().find(|name| problems.iter().all(|p| p.0.name() != **name)) {
-                anyhow::bail!("--only {unknown:?}: expected mixture, gp-evidence, banana or gaussian-6");
-            }
+            let problems = cluster::problems(&only)?;
             if workers.contains(&0) {
                 anyhow::bail!("--workers 0: expected at least 1");
             }
-            let chosen = |p: &(Choice, usize)| only.is_empty() || only.iter().any(|name| name == p.0.name());
-            let problems = problems.into_iter().filter(chosen).collect();
             let comparison = cluster::Comparison { problems, rules: batch_rules(&rules)?, laws, workers };
             print!("{}", cluster::run(&comparison, &common.plan()?, &common.workshop())?);
             Ok(())

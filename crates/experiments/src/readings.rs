@@ -1,7 +1,7 @@
 //! Runs of the default belief on many problems, each read at several numbers of evaluations: errors, stated intervals and verdicts.
 
 use anyhow::Result;
-use batchquad::{Estimate, Settings, run::Level};
+use batchquad::{Settings, run::Level};
 use batchquad_plot::{Axis, Chart, Figure, Line};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -20,13 +20,7 @@ use crate::{
 /// Nominal coverage in percent.
 pub const NOMINAL: [f64; 5] = [50.0, 68.0, 90.0, 95.0, 99.0];
 
-/// How many standard deviations the stated interval of so many percent is wide to either side.
-#[must_use]
-pub fn bars(percent: f64) -> f64 {
-    Estimate::from_log(0.0, 1.0, 0.0).interval(percent / 100.0).map_or(f64::NAN, |interval| interval.1)
-}
-
-/// The same of a normal distribution, 95 %.
+/// So many standard deviations either side hold 95 % of a normal distribution.
 const NORMAL: f64 = 1.959_96;
 
 /// Which runs are made and when they are read.
@@ -122,10 +116,11 @@ impl Readings {
         overall.extend(self.checkpoints.iter().map(at));
         let each: Vec<Row> = self.problems.iter().map(|&p| self.row(p.name(), &|r| r.problem == p)).collect();
         let said = verdicts::rows(&self.all.iter().map(|r| r.judged.clone()).collect::<Vec<_>>());
-        let head = ["problem", "seed", "batch", "evaluations", "error", "sd", "verdict"];
+        let head = ["problem", "seed", "batch", "evaluations", "error", "sd", "low", "high", "verdict"];
         let lines = self.all.iter().map(|r| {
             let j = &r.judged;
-            (r.problem.name(), r.seed, r.batch, j.evaluations, j.error, j.sd, j.verdict.as_str())
+            let (low, high) = j.interval(95.0);
+            (r.problem.name(), r.seed, r.batch, j.evaluations, j.error, j.sd, low, high, j.verdict.as_str())
         });
         let mut output = Output::new(workshop, self.name)?;
         output.csv("readings", &csv(&head, lines)?)?;
@@ -170,6 +165,13 @@ impl Reading {
     fn far(&self) -> f64 {
         let beyond = (self.error() - self.known_to).max(0.0);
         if beyond == 0.0 { 0.0 } else { beyond / self.judged.sd }
+    }
+
+    /// Whether the stated interval of so many percent holds the truth.
+    #[must_use]
+    pub fn holds(&self, percent: f64) -> bool {
+        let (low, high) = self.judged.interval(percent);
+        low <= self.known_to && high >= -self.known_to
     }
 
     /// Whether the error is within so many stated standard deviations.
@@ -224,7 +226,7 @@ fn row(name: &str, readings: &[&Reading]) -> Row {
     Row {
         readings: name.into(),
         count,
-        coverage: NOMINAL.map(|p| percent(number(&|r| r.within(bars(p))))),
+        coverage: NOMINAL.map(|p| percent(number(&|r| r.holds(p)))),
         normal: percent(number(&|r| r.within(NORMAL))),
         median_error: quantile(&readings.iter().map(|r| r.error()).collect::<Vec<_>>(), 0.5),
         median_sd: quantile(&readings.iter().map(|r| r.judged.sd).collect::<Vec<_>>(), 0.5),

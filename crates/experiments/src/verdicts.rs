@@ -2,7 +2,8 @@
 
 use anyhow::{Context, Result};
 use batchquad::{
-    Engine, Settings,
+    Engine, Estimate, Settings,
+    belief::Side,
     journal::{Event, Told},
     run::{Level, diagnose},
     types::Outcome,
@@ -34,10 +35,23 @@ pub struct Judgement {
     pub error: f64,
     /// The standard deviation that was claimed.
     pub sd: f64,
+    /// How far from the estimate the truth may be, on either side.
+    pub below: Side,
+    /// See `below`.
+    pub above: Side,
     /// What was said.
     pub verdict: Level,
     /// Name, value and level of everything that was looked at.
     pub findings: Vec<(String, Option<f64>, Level)>,
+}
+
+impl Judgement {
+    /// The ends of the interval of so many percent, less the truth.
+    #[must_use]
+    pub fn interval(&self, percent: f64) -> (f64, f64) {
+        let estimate = Estimate::from_log(self.error, self.sd, 0.0).with_sides(self.below, self.above);
+        estimate.interval(percent / 100.0).unwrap_or((f64::NAN, f64::NAN))
+    }
 }
 
 /// One run, judged at every checkpoint.
@@ -82,6 +96,8 @@ pub fn judge_at(spec: &Spec, checkpoints: &[usize]) -> Result<Vec<Judgement>> {
             evaluations: engine.ledger().entries().len(),
             error: estimate.log_z - problem.log_z,
             sd: estimate.log_z_sd,
+            below: estimate.below,
+            above: estimate.above,
             verdict: diagnosis.verdict,
             findings: diagnosis.findings.iter().map(|f| (f.name.to_owned(), finite(f.value), f.level)).collect(),
         });

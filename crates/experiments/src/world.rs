@@ -13,7 +13,6 @@ use crate::{
         world::{Noise, World},
         zoo::Animal,
     },
-    readings::bars,
     runs::Workshop,
     stats::quantile,
     table::{Table, scientific},
@@ -74,7 +73,7 @@ struct Row {
     median_sd: f64,
     /// Runs that state a bar below one nat.
     stated: usize,
-    /// Of these, how many have the truth within the 68 % and 95 % intervals.
+    /// Of these, how many have the truth within one and two standard deviations.
     within: [usize; 2],
     /// Of all, how many are wrong by more than five bars and [`WRONG`].
     wrong: usize,
@@ -103,7 +102,7 @@ fn row(problem: Choice, evaluations: usize, log: &Group, root: &Group) -> Row {
         worst: quantile(&distances, 1.0),
         median_sd: quantile(&sds, 0.5),
         stated: stated.len(),
-        within: [within(bars(68.0)), within(bars(95.0))],
+        within: [within(1.0), within(2.0)],
         wrong: distances.iter().zip(&sds).filter(|(e, sd)| **e > WRONG && **e > 5.0 * **sd).count(),
         runs: ours.len(),
         square_root: quantile(&theirs.iter().map(Judged::distance).collect::<Vec<_>>(), 0.5),
@@ -118,8 +117,8 @@ fn table(rows: &[Row]) -> Table {
         "worst",
         "median sd",
         "sd < 1",
-        "within 68 %",
-        "within 95 %",
+        "within 1 sd",
+        "within 2 sd",
         "wrong",
         "square root",
     ]);

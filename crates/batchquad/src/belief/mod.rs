@@ -18,7 +18,7 @@ pub(crate) mod warp;
 pub use self::{
     any::Belief,
     embed::{Embed, EmbedProducts},
-    estimate::Estimate,
+    estimate::{Estimate, Side},
     frame::{Frame, Place},
     gp::{Fit, FitOptions, Gp, MarginalLikelihood, Prediction, fit, log_marginal_likelihood},
     kernel::{Brownian, Kernel, Matern, Smoothness, SquaredExponential},

@@ -26,8 +26,9 @@ pub(crate) const DRAWS: usize = 1 << 14;
 
 /// Bayes factors against the best of several models and posterior model probabilities, from `(log Z, sd)` of each.
 ///
-/// Every evidence is log-normal, `log Zᵢ ~ N(log_zᵢ − sdᵢ²/2, sdᵢ²)`, so that its mean is `exp(log_zᵢ)`; the
-/// probabilities are `E[Zᵢ/Σⱼ Zⱼ]`, by 16 384 scrambled Sobol points.
+/// Every evidence is log-normal, `log Zᵢ ~ N(log_zᵢ, sdᵢ²)`: error bars are those of `log Z`, and a run that has not
+/// arrived, with a bar of forty nats, is as probably better than another as it is worse. The probabilities are
+/// `E[Zᵢ/Σⱼ Zⱼ]`, by 16 384 scrambled Sobol points.
 ///
 /// # Errors
 /// [`Error::Length`] without models, [`Error::Invalid`] for a `log Z` that is not finite or an sd that is negative or
@@ -70,8 +71,7 @@ pub(crate) fn over_evidences(evidences: &[(f64, f64)], mut visit: impl FnMut(&[f
     }
     let top = evidences.iter().map(|(log_z, _)| *log_z).fold(f64::NEG_INFINITY, f64::max);
     for u in InitialDesign::Sobol.latent(evidences.len(), DRAWS, 0)?.rows() {
-        let logs: Vec<f64> =
-            evidences.iter().zip(u).map(|((log_z, sd), u)| log_z - top - 0.5 * sd * sd + sd * u).collect();
+        let logs: Vec<f64> = evidences.iter().zip(u).map(|((log_z, sd), u)| log_z - top + sd * u).collect();
         let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let shares: Vec<f64> = logs.iter().map(|l| (l - largest).exp()).collect();
         let total: f64 = shares.iter().sum();
@@ -89,7 +89,7 @@ mod tests {
         // Δ = log Z₁ − log Z₂ is normal, so E[1/(1 + e^−Δ)] is a one-dimensional integral: trapezoid over ±12 sd.
         for (a, b) in [((-3.0, 0.3), (-4.0, 0.2)), ((1e6, 1.0), (1e6 - 0.5, 2.0)), ((0.0, 0.0), (0.0, 0.0))] {
             let found = compare(&[a, b]).unwrap();
-            let mean: f64 = a.0 - b.0 - 0.5 * (a.1 * a.1 - b.1 * b.1);
+            let mean: f64 = a.0 - b.0;
             let sd: f64 = f64::hypot(a.1, b.1);
             let (mut total, mut sum) = (0.0, 0.0);
             for i in -12_000..=12_000 {
@@ -112,6 +112,13 @@ mod tests {
         for (standing, p) in found.iter().zip([0.25, 0.125, 0.625]) {
             assert!((standing.probability - p).abs() < 1e-12 && standing.probability_sd < 1e-7, "{found:?}");
         }
+    }
+
+    /// One that has not arrived is neither certainly better nor certainly worse.
+    #[test]
+    fn a_wide_bar_makes_no_model_certain() {
+        let found = compare(&[(-34.0, 0.1), (-30.0, 40.0)]).unwrap();
+        assert!((found[0].probability - 0.5).abs() < 0.1 && found[0].probability_sd > 0.4, "{found:?}");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! surrogate stands for it, with an error that is known and small.
 
 mod approach;
+mod bar;
 mod bend;
 mod cells;
 mod chart;
@@ -30,6 +31,7 @@ mod view;
 pub use self::recipe::Recipe;
 pub(crate) use self::{
     approach::Search,
+    bar::NOT_ARRIVED,
     integral::{Integral, resample, root_weights},
     known::{Known, coefficients, log_prior},
     peak::Peak,
@@ -40,25 +42,11 @@ pub(crate) use self::{
 
 use self::cells::Cells;
 use crate::{
-    belief::{estimate::Estimate, residuals::Residual, surrogate::Predicted},
+    belief::{residuals::Residual, surrogate::Predicted},
     error::{Error, Result},
     numeric::linalg::Matrix,
     points::Points,
 };
-
-/// The standard deviation of `log Z` that is stated at the least before a run has arrived: where the posterior is has not been seen, so
-/// nothing smaller would be honest. It is more where the best values still differ by more.
-pub(crate) const NOT_ARRIVED: f64 = 40.0;
-
-/// Chosen by measurement: the variance of the process, times its surprise, counts `a + b(q/n)²` times with `n` values for the `q` coefficients of a
-/// quadratic. Hyperparameters are not known either, and the less the fewer values there are to find them from.
-const CALIBRATION: (f64, f64) = (0.5, 32.0);
-
-/// Chosen by measurement: no less than this share of the jackknife's standard deviation is stated.
-const LEAST_OF_JACKKNIFE: f64 = 0.32;
-
-/// Chosen by measurement: draws of the edge differ a little less than the edge does from the truth.
-const EDGE_CALIBRATION: f64 = 1.2;
 
 /// A peak with fewer draws than this is left out of a sample.
 const LEAST_DRAWS: usize = 16;
@@ -180,40 +168,6 @@ impl LogBelief {
     /// The standard deviation of `log Z` by leaving out single values.
     pub(crate) fn jackknife_sd(&self) -> f64 {
         self.together(|peak| peak.jackknife_sd)
-    }
-
-    /// The standard deviations of `log Z` of which the stated one is made: of the process; of the jackknife, which tells how far the process can be
-    /// believed; `process`, made of both; of the sampling; of the likelihood's edge; of what may be unseen.
-    #[must_use]
-    pub fn parts(&self) -> [(&'static str, f64); 6] {
-        let process = self.together(|peak| {
-            let share = coefficients(peak.process.dim()) as f64 / peak.process.len() as f64;
-            // What noise leaves open, the process knows.
-            let noisy = peak.process.data.doubt(peak.process.hyper.noise);
-            let wider = CALIBRATION.0 + (1.0 - CALIBRATION.0) * noisy + CALIBRATION.1 * share.powi(2);
-            ((wider * peak.surprise).sqrt() * peak.model_sd).max(LEAST_OF_JACKKNIFE * peak.jackknife_sd)
-        });
-        [
-            ("model", self.model_sd()),
-            ("jackknife", self.jackknife_sd()),
-            ("process", process),
-            ("sampling", self.together(|peak| peak.monte_carlo_sd)),
-            ("edge", EDGE_CALIBRATION * self.together(|peak| peak.edge_sd)),
-            ("unseen", self.unseen().ln_1p()),
-        ]
-    }
-
-    /// The standard deviation of `log Z` by what the processes do not know.
-    pub(crate) fn process_sd(&self) -> f64 {
-        self.parts()[2].1
-    }
-
-    /// The belief about the evidence: the variances of the last four [parts](Self::parts) together; before the run has arrived no less than forty nats.
-    #[must_use]
-    pub fn estimate(&self) -> Estimate {
-        let known = self.parts()[2..].iter().map(|(_, sd)| sd * sd).sum::<f64>().sqrt();
-        let sd = if self.arrived() { known } else { known.max(NOT_ARRIVED).max(self.known.unrest()) };
-        Estimate::from_log(self.log_z, sd, self.known.largest_likelihood)
     }
 
     /// How each value is predicted from all the others, in the order of the nodes. Cost: `n³/3`.
@@ -354,8 +308,14 @@ mod tests {
             belief = search(&known(n), Some(&belief.recipe), 1).unwrap();
         }
         assert!(belief.arrived() && belief.chance() < 1e-3 && belief.estimate().log_z_sd < 0.01);
+        let stated = belief.estimate();
+        assert!(stated.below.one <= stated.log_z_sd && stated.above.one >= stated.log_z_sd && stated.above.one < 0.02);
         belief.scout.chance = 1.01 * HIDDEN;
         assert!(belief.settled() && !belief.arrived());
-        assert!(belief.estimate().log_z_sd >= NOT_ARRIVED);
+        let stated = belief.estimate();
+        assert!(stated.log_z_sd >= NOT_ARRIVED);
+        // Such a run is mostly right, and never much too high.
+        let (low, high) = stated.interval(0.95).unwrap();
+        assert!(stated.log_z - low < 0.03 && (5.0..40.0).contains(&(high - stated.log_z)), "{low} {high}");
     }
 }

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     fn model(log_z: f64, log_z_sd: f64, mean: f64, sd: f64, with_log_z: f64) -> (Estimate, Expectation) {
-        let estimate = Estimate { log_z, log_z_sd, scale: 0.0, mean: 1.0, variance: 0.0, clamped: false };
+        let estimate = Estimate::from_log(log_z, log_z_sd, log_z);
         let expectation = Expectation {
             mean: vec![mean],
             sd: vec![sd],
@@ -114,7 +114,7 @@ mod tests {
                 let (a, b) = (stream.normal(), stream.normal());
                 let tie = x.with_log_z[0] / e.log_z_sd;
                 let prediction = x.mean[0] + tie * a + (x.sd[0].powi(2) - tie * tie).sqrt() * b;
-                let z = (e.log_z - 0.5 * e.log_z_sd.powi(2) + e.log_z_sd * a).exp();
+                let z = (e.log_z + e.log_z_sd * a).exp();
                 weight += z;
                 mixed += z * prediction;
             }

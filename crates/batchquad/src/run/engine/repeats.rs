@@ -4,7 +4,6 @@
 
 use super::{Agreement, Current, Engine, agreement::has_arrived, basis::Believed};
 use crate::{
-    belief::estimate::Estimate,
     error::{Error, Result},
     journal::Event,
     numeric::rng::repeat_seed,
@@ -106,7 +105,7 @@ impl Engine {
         let agreement = Agreement::new(&beliefs, (stated.log_z, stated.log_z_sd));
         if agreement.disagrees() {
             let sd = agreement.widened(stated.log_z_sd);
-            current.estimate = Estimate::from_log(stated.log_z, sd, stated.scale);
+            current.estimate = stated.raised(sd);
             current.believed.log_z_sd = Some(sd).filter(|sd| sd.is_finite());
         }
         current.agreement = Some(agreement);

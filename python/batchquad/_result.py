@@ -115,6 +115,10 @@ class Result:
         """The upper end of the interval that holds log Z with 95 %."""
         return self._number("log_z_high")
 
+    def log_z_interval(self, probability: float = 0.95) -> tuple[float, float]:
+        """The interval that holds log Z with a probability, whether the run has arrived or not."""
+        return self._known().log_z_interval(probability)
+
     @property
     def logz(self) -> float:
         """The same as ``log_z``."""

@@ -36,6 +36,11 @@ pub(crate) struct Belief {
 
 #[pymethods]
 impl Belief {
+    /// The interval that holds log Z with a probability.
+    fn log_z_interval(&self, py: Python<'_>, probability: f64) -> PyResult<(f64, f64)> {
+        self.estimate.interval(probability).map_err(|e| exception(py, &e))
+    }
+
     /// `n` equally weighted draws, one per row.
     fn samples<'py>(&self, py: Python<'py>, n: usize, seed: u64) -> PyResult<Matrix<'py>> {
         let rows = self.with_posterior(py, move |posterior| {

@@ -19,7 +19,23 @@ def test_the_evidence_of_a_gaussian():
     # 95 % of Student's t with four degrees of freedom, in units of what holds 68.27 %; what was not seen can only add.
     assert math.isclose(result.log_z_high - result.log_z_low, 2 * 2.4320 * result.log_z_sd, rel_tol=1e-4)
     assert result.log_z - result.log_z_low <= result.log_z_high - result.log_z
+    assert result.log_z_interval() == (result.log_z_low, result.log_z_high)
+    low, high = result.log_z_interval(0.6826894921)
+    assert math.isclose(high - low, 2 * result.log_z_sd, rel_tol=1e-6)
+    with pytest.raises(bq.InvalidInput, match="probability of an interval is 1.5"):
+        result.log_z_interval(1.5)
     assert result.status == "budget" and result.evaluations.rows == 48
+
+
+def test_a_run_that_has_not_arrived_says_where_log_z_mostly_is():
+    # Too few values for a quadratic in three parameters.
+    wide = {name: bq.Normal(0, 3) for name in "abc"}
+    result = bq.integrate(lambda t: -0.5 * float(((t - 1) ** 2).sum()) / 0.3**2, wide, batch=2, max_evaluations=9)
+    truth = 3 * math.log(0.3) - 0.5 * 3 * (math.log(9.09) + 1 / 9.09)
+    assert result.diagnosis.verdict == "do-not-trust" and result.log_z_sd >= 40
+    assert result.log_z_low <= truth <= result.log_z_high
+    # Such a run may be far too low, and is hardly ever much too high.
+    assert result.log_z - result.log_z_low < 0.1 * (result.log_z_high - result.log_z)
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_one_others():

@@ -159,6 +159,11 @@ impl LogBelief {
         self.scout.empty
     }
 
+    /// How many values lie away from the peaks: no process of theirs needs them.
+    pub(crate) fn away(&self) -> usize {
+        self.known.len() - self.peaks.iter().map(|peak| peak.process.len()).sum::<usize>().min(self.known.len())
+    }
+
     /// The standard deviation of `log Z` by the process alone.
     #[must_use]
     pub fn model_sd(&self) -> f64 {

@@ -18,24 +18,25 @@ const LEAST_OF_JACKKNIFE: f64 = 0.32;
 const EDGE_CALIBRATION: f64 = 1.2;
 
 /// Chosen by measurement: what was not seen can only add. Where more than so many nats are open, the truth is farther above an estimate than below it: by
-/// these shares the 68 % interval is shorter below and longer above than what is known.
+/// these shares the 68 % interval is shorter below and longer above than the bar.
 const ONE_SIDED: (f64, f64) = (0.25, 0.45);
 const SLIGHT: f64 = 0.003;
 
-/// Chosen by measurement, for runs that have not arrived: how far below the truth may be, in what the processes do not know.
+/// Chosen by measurement, for runs that have not arrived: how far below the truth may be, in bars.
 const BELOW: f64 = 0.4;
 
-/// … and how far above. Where the posterior is not found, it is so many times what the best values are apart and these nats.
-const NOT_FOUND: f64 = 1.85;
+/// … and how far above. Where the posterior is not found, it is so many times a power of what the best values are apart and a few nats.
+const NOT_FOUND: f64 = 5.0;
 const NATS: f64 = 5.0;
+const SLOWER: f64 = 2.0 / 3.0;
 
-/// Where its top is found but not what surrounds it: so many times what these values are apart, or what the process does not know.
+/// Where its top is found but not what surrounds it: so many times what these values are apart, or the bar.
 const BLURRED: f64 = 4.5;
 
-/// Where it is found and still moves, and where it has stopped but another peak may exist: the ends of the 68 % and the 95 % interval, in what the best
-/// values are apart and the nats of above. Most of these runs are about right, and some have far to go.
-const MOVES: (f64, f64) = (0.5, 6.7);
-const SUSPECTS: (f64, f64) = (0.2, 2.2);
+/// Where it is found and still moves, and where it has stopped but another peak may exist: the ends of the 68 % and the 95 % interval in nats. Most of these
+/// runs are about right, and some have far to go.
+const MOVES: (f64, f64) = (4.5, 50.0);
+const SUSPECTS: (f64, f64) = (1.1, 12.0);
 
 impl LogBelief {
     /// The standard deviations of `log Z` of which the stated one is made: of the process; of the jackknife, which tells how far the process can be
@@ -64,38 +65,36 @@ impl LogBelief {
         self.parts()[2].1
     }
 
-    /// The belief about the evidence. What is known is the variances of the last four [parts](Self::parts) together. Once the run has arrived the standard
+    /// The belief about the evidence. The bar is the last four [parts](Self::parts) together. Once the run has arrived the standard
     /// deviation is half the length of the 68 % interval. Before, it is no less than forty nats, since large errors are rare and very large; the intervals
     /// say where the truth mostly is.
     #[must_use]
     pub fn estimate(&self) -> Estimate {
-        let known = self.parts()[2..].iter().map(|(_, sd)| sd * sd).sum::<f64>().sqrt();
+        let bar = self.parts()[2..].iter().map(|(_, sd)| sd * sd).sum::<f64>().sqrt();
         let unrest = self.known.unrest();
-        let (below, above) = self.sides(known, unrest);
-        let sd = if self.arrived() { 0.5 * (below.one + above.one) } else { known.max(NOT_ARRIVED).max(unrest) };
+        let (below, above) = self.sides(bar, unrest);
+        let sd = if self.arrived() { 0.5 * (below.one + above.one) } else { bar.max(NOT_ARRIVED).max(unrest) };
         Estimate::from_log(self.log_z, sd, self.known.largest_likelihood).with_sides(below, above)
     }
 
-    /// How far the truth may be from the estimate on either side, where `known` is what the processes do not know and the best values are `unrest` apart.
-    fn sides(&self, known: f64, unrest: f64) -> (Side, Side) {
+    /// How far the truth may be from the estimate on either side, with that bar, where the best values are `unrest` apart.
+    fn sides(&self, bar: f64, unrest: f64) -> (Side, Side) {
         let main = &self.recipe.main;
         let process = &self.main().process;
         // Noise makes estimates too high as often as too low.
-        let open = (1.0 - process.data.doubt(process.hyper.noise)) * known / (known + SLIGHT);
-        let (less, more) =
-            (Side::even((1.0 - ONE_SIDED.0 * open) * known), Side::even((1.0 + ONE_SIDED.1 * open) * known));
-        let far = |(one, two): (f64, f64)| Side::through(one * (NATS + unrest), two * (NATS + unrest));
-        let below = Side::even(BELOW * known);
+        let open = (1.0 - process.data.doubt(process.hyper.noise)) * bar / (bar + SLIGHT);
+        let (less, more) = (Side::even((1.0 - ONE_SIDED.0 * open) * bar), Side::even((1.0 + ONE_SIDED.1 * open) * bar));
+        let below = Side::even(BELOW * bar);
         if self.arrived() {
             (less, more)
         } else if self.peaks_arrived() {
-            (less, more.or(far(SUSPECTS)))
+            (less, more.or(Side::through(SUSPECTS.0, SUSPECTS.1)))
         } else if main.found {
-            (below, more.or(far(MOVES)))
+            (below, more.or(Side::through(MOVES.0, MOVES.1)))
         } else if main.blurred {
-            (below, Side::even(BLURRED * unrest.max(known)))
+            (below, Side::even(BLURRED * unrest.max(bar)))
         } else {
-            (below, Side::even(NOT_FOUND * (NATS + unrest)))
+            (below, Side::even(NOT_FOUND * (NATS + unrest).powf(SLOWER)))
         }
     }
 }

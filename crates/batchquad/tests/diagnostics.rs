@@ -129,6 +129,28 @@ fn something_higher_is_expected_where_values_say_little() {
     assert!(higher(bell).value < 1e-3);
 }
 
+/// A narrow posterior in four parameters is found long before anybody could know that there is no other; in two, or where it fills the prior, hardly a value
+/// is needed for that.
+#[test]
+fn few_values_away_from_a_narrow_posterior_are_worth_a_look() {
+    fn narrow(t: &[f64]) -> f64 {
+        -0.5 * t.iter().map(|x| (x - 0.5).powi(2)).sum::<f64>() / 0.05_f64.powi(2)
+    }
+    fn wide(t: &[f64]) -> f64 {
+        -0.1 * t.iter().map(|x| x * x).sum::<f64>()
+    }
+    let explored = |dim, budget, likelihood| {
+        let diagnosis = diagnose(&run(dim, Settings { max_evaluations: budget, ..Settings::default() }, likelihood));
+        finding(&diagnosis.unwrap(), "explored").clone()
+    };
+    let early = explored(4, 48, narrow);
+    assert!(early.level == Level::Look && early.sentence.contains("values lie away"), "{early:?}");
+    for (dim, budget, likelihood) in [(4, 128, narrow as fn(&[f64]) -> f64), (2, 48, narrow), (4, 48, wide)] {
+        let enough = explored(dim, budget, likelihood);
+        assert_eq!(enough.level, Level::Fine, "{dim} {budget}: {enough:?}");
+    }
+}
+
 #[test]
 fn a_posterior_at_the_edge_of_the_prior_is_pointed_out() {
     let far = |t: &[f64]| -0.5 * ((t[0] - 7.0) / 0.9).powi(2);

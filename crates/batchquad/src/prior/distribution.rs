@@ -10,7 +10,10 @@ use super::{
     shapes::{Beta, Gamma, Shape, softplus},
     truncated::Interval,
 };
-use crate::error::{Error, Result};
+use crate::{
+    belief::log::Scale,
+    error::{Error, Result},
+};
 
 /// A one-dimensional distribution with valid parameters, and its increasing map `θ = F⁻¹(Φ(u))`.
 ///
@@ -134,6 +137,22 @@ impl Distribution {
     #[must_use]
     pub fn family(&self) -> &Family {
         &self.0
+    }
+
+    /// The parameter, or its logarithm where its prior is uniform there, as a function of the latent coordinate; that itself where the prior is about a scale, or
+    /// its quantiles are slow to work out.
+    pub(crate) fn scale(&self) -> Scale {
+        match self.0 {
+            Family::Uniform { .. } | Family::LogUniform { .. } => Scale::Flat,
+            // Farther out in a tail probabilities are too small.
+            Family::TruncatedNormal { mean, sd, low, high } if (low - mean).max(mean - high) < 5.0 * sd => {
+                Scale::Truncated { low: (low - mean) / sd, high: (high - mean) / sd }
+            }
+            Family::HalfNormal { .. } => Scale::Truncated { low: 0.0, high: f64::INFINITY },
+            Family::Exponential { .. } => Scale::Exponential,
+            Family::Cauchy { .. } => Scale::Cauchy,
+            _ => Scale::Latent,
+        }
     }
 
     /// The open interval outside which the density is zero.

@@ -46,6 +46,7 @@ pub use self::{
     multivariate::MultivariateNormal,
 };
 use crate::{
+    belief::log::Scale,
     error::{Error, Result},
     numeric::normal,
 };
@@ -267,6 +268,16 @@ impl Prior {
             };
         }
         Ok(sum)
+    }
+
+    /// What the parameters are as functions of their latent coordinates. What is mapped from a cube is taken to be uniform there.
+    pub(crate) fn scales(&self) -> Vec<Scale> {
+        let scale = |k: usize| match self.axis(k) {
+            Axis::Scalar(distribution) => distribution.scale(),
+            Axis::Affine { .. } => Scale::Latent,
+            Axis::Coupled => Scale::Flat,
+        };
+        (0..self.dim()).map(scale).collect()
     }
 
     /// The numbers of the periodic parameters, each with the lower end and the length of its circle.

@@ -7,7 +7,8 @@ use super::{
     fit::{Limits, fit},
     integral::{Integral, Target, adapt, integrate},
     known::{Known, typical_depth},
-    process::{Hyper, Process},
+    own::{Own, Straight},
+    process::{Data, Hyper, Process},
     view::{Region, View},
 };
 use crate::error::{Error, Result};
@@ -30,6 +31,9 @@ pub(crate) struct SearchRecipe {
     /// The depth beyond which values are compressed; none are where there is none.
     limit: Option<f64>,
     pub(super) hyper: Hyper,
+    /// Whether in the parameters' own coordinates.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) own: bool,
 }
 
 /// A fit of all values around the best nodes, compressed as much as the marginal likelihood asks for.
@@ -46,8 +50,11 @@ pub(super) fn search_recipe(known: &Known, warm: Option<&Hyper>, thorough: bool)
         }
     }
     let mut best: Option<(f64, SearchRecipe)> = None;
-    for limit in limits {
+    let own = Own::new(&known.scales, &view).map(Straight::Own);
+    let bends = if own.is_some() { vec![None, own] } else { vec![None] };
+    for (limit, bend) in limits.iter().flat_map(|limit| bends.iter().map(move |bend| (*limit, bend))) {
         let (data, jacobian) = known.compressed(&view, limit, true)?;
+        let data = Data { bend: bend.clone(), ..data };
         let fitted = match fit(&data, warm, thorough, Limits::of_noise(known.noise_cap())) {
             Err(Error::Numerical { .. } | Error::NotPositiveDefinite { .. }) => continue,
             fitted => fitted?,
@@ -55,7 +62,10 @@ pub(super) fn search_recipe(known: &Known, warm: Option<&Hyper>, thorough: bool)
         let objective = fitted.objective + fitted.share * jacobian;
         if best.as_ref().is_none_or(|b| objective > b.0) {
             let limit = Some(limit).filter(|l| l.is_finite());
-            best = Some((objective, SearchRecipe { region: region.clone(), limit, hyper: fitted.process.hyper }));
+            best = Some((
+                objective,
+                SearchRecipe { region: region.clone(), limit, hyper: fitted.process.hyper, own: bend.is_some() },
+            ));
         }
     }
     best.map(|b| b.1).ok_or_else(|| Error::Numerical {
@@ -67,7 +77,9 @@ pub(super) fn search_recipe(known: &Known, warm: Option<&Hyper>, thorough: bool)
 pub(super) fn make_search(known: &Known, recipe: &SearchRecipe, cell: Option<Cell<'_>>, seed: u64) -> Result<Search> {
     let view = View::made(recipe.region.clone())?;
     let limit = recipe.limit.unwrap_or(f64::INFINITY);
-    let process = Process::new(recipe.hyper.clone(), known.compressed(&view, limit, true)?.0)?;
+    let bend = if recipe.own { Own::new(&known.scales, &view).map(Straight::Own) } else { None };
+    let data = Data { bend, ..known.compressed(&view, limit, true)?.0 };
+    let process = Process::new(recipe.hyper.clone(), data)?;
     let aim = Target { process: &process, view: &view, ceiling: known.ceiling(&view), support: None, cell };
     let integral = integrate(&aim, &adapt(&aim, &known.starts(&view), None, seed)?, FEW_DRAWS, seed)?;
     Ok(Search { view, process, integral })

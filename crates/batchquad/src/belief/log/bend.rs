@@ -112,7 +112,7 @@ impl Back {
 }
 
 /// The inverse of a matrix, row by row, with `log |det|`, by elimination; none where that is singular.
-fn inverse(matrix: &[f64], d: usize) -> Option<(Vec<f64>, f64)> {
+pub(super) fn inverse(matrix: &[f64], d: usize) -> Option<(Vec<f64>, f64)> {
     let mut left: Vec<Vec<f64>> = matrix.chunks_exact(d).map(<[f64]>::to_vec).collect();
     let mut right: Vec<Vec<f64>> = (0..d).map(|a| (0..d).map(|b| f64::from(u8::from(a == b))).collect()).collect();
     let mut log_det = 0.0;

@@ -47,7 +47,7 @@ pub(crate) const KNOWN: [f64; 3] = [0.1, 0.02, 0.001];
 
 /// Half of the points go on with a climb that rises, when the values have grown by this factor since a first peak was found: a peak that was overlooked is
 /// a worse error than any that is left there.
-const SEASONED: f64 = 1.5;
+pub(super) const SEASONED: f64 = 1.5;
 const HALF: u64 = 4;
 
 /// After so many climbs that found nothing new, further ones do not keep a run from arriving.
@@ -68,9 +68,13 @@ const NOTHING_LEFT: f64 = 1e-4;
 /// run has arrived.
 const EXPLORED: usize = 1;
 
-/// Whether so many values since the newest of several peaks was found are enough to suppose that there are no more.
-pub(crate) fn explored(values: usize, dim: usize) -> bool {
-    values >= EXPLORED * (dim + 1)
+/// … or so many times as many values in all: where peaks fill the prior no value lies away from them, and one in eight points looks elsewhere all the same.
+const ANYWHERE: usize = 16;
+
+/// Whether values since the newest of several peaks was found are enough to suppose that there are no more: so many `away` from the peaks, so many in `all`.
+pub(crate) fn explored(away: usize, all: usize, dim: usize) -> bool {
+    let enough = EXPLORED * (dim + 1);
+    away >= enough || all >= ANYWHERE * enough
 }
 
 /// How many of eight points go up to a further peak: the better the others are known, the more, and half of them where one is known to exist

@@ -5,6 +5,7 @@ use super::{
     cells::Cell,
     controls::{SHIFTS, between_shifts, controlled},
     density::log_densities,
+    own::Straight,
     process::Process,
     proposal::{Draws, Normal, Proposal, deficient, refine},
     support::Support,
@@ -191,12 +192,13 @@ pub(crate) fn adapt(target: &Target<'_>, starts: &[Vec<f64>], bend: Option<&Bend
     modes.retain(|mode| target.contains(&mode.1));
     let top = modes.first().map_or(f64::NEG_INFINITY, |m| m.0);
     // In the coordinates of another bend the posterior is about N(0, I).
-    let straight = match (bend, &target.process.data.bend) {
+    let own = target.process.data.bend.as_ref().and_then(Straight::bend);
+    let straight = match (bend, own) {
         (Some(_), _) => Some(Vec::new()),
         (None, Some(own)) => Some(straight_laplace(target, own, starts)?),
         (None, None) => None,
     };
-    let bend = bend.or(target.process.data.bend.as_ref());
+    let bend = bend.or(own);
     let unit: Vec<f64> = (0..d * d).map(|k| if k / d == k % d { 1.0 } else { 0.0 }).collect();
     let frame = Normal::new(vec![0.0; d], unit);
     let mut components: Vec<(f64, Normal)> = vec![(0.3, frame)];

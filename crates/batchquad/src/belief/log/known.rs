@@ -1,8 +1,9 @@
 //! The values as the process sees them: how far each is below the best, and which of them matter. `MATH.md` §15.
 
 use super::{
-    bend::Bend,
+    own::Straight,
     process::{Data, Process},
+    scale::Scale,
     view::{Region, View},
 };
 use crate::{
@@ -38,6 +39,8 @@ pub(crate) struct Known {
     pub(crate) largest_likelihood: f64,
     /// Which belong to another peak, whatever their height.
     foreign: Vec<bool>,
+    /// What the parameters are as functions of their latent coordinates.
+    pub(crate) scales: Vec<Scale>,
 }
 
 /// `log N(u; 0, I)`.
@@ -89,7 +92,8 @@ impl Known {
         let best = f[best_at];
         let depth = f.iter().map(|f| best - f).collect();
         let foreign = vec![false; f.len()];
-        Ok(Self { nodes, f, sds, given, best, best_at, depth, largest_likelihood, foreign })
+        let scales = vec![Scale::Latent; nodes.dim()];
+        Ok(Self { nodes, f, sds, given, best, best_at, depth, largest_likelihood, foreign, scales })
     }
 
     /// Some of the values, by their numbers. The largest likelihood stays that of all: it bounds what is credible anywhere.
@@ -97,13 +101,19 @@ impl Known {
     /// # Errors
     /// [`Error::NoFiniteValue`] when all of them are −∞.
     pub(crate) fn subset(&self, members: &[usize]) -> Result<Self> {
-        Self::from_parts(
+        let subset = Self::from_parts(
             self.nodes.select(members),
             members.iter().map(|&i| self.f[i]).collect(),
             members.iter().map(|&i| self.sds[i]).collect(),
             members.iter().map(|&i| self.given[i]).collect(),
             self.largest_likelihood,
-        )
+        )?;
+        Ok(subset.on(&self.scales))
+    }
+
+    /// The same values of parameters on these scales.
+    pub(crate) fn on(self, scales: &[Scale]) -> Self {
+        Self { scales: scales.to_vec(), ..self }
     }
 
     /// The same values, of which some belong to another peak.
@@ -253,7 +263,13 @@ impl Known {
     }
 
     /// The data of a process on the values that matter and on the `active` of those left out, which are taken to be at the outer depth.
-    pub(crate) fn near_data(&self, view: &View, near: &Near, active: &[usize], bend: Option<&Bend>) -> Result<Data> {
+    pub(crate) fn near_data(
+        &self,
+        view: &View,
+        near: &Near,
+        active: &[usize],
+        bend: Option<&Straight>,
+    ) -> Result<Data> {
         let mut rows = near.rows.clone();
         rows.extend(active.iter().map(|&i| (i, -near.outer, (TOLERANCE * near.outer).powi(2))));
         Ok(Data { bend: bend.cloned(), ..self.data(view, &rows)? })

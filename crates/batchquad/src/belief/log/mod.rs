@@ -16,11 +16,13 @@ mod fit;
 mod integral;
 mod known;
 mod link;
+mod own;
 mod peak;
 mod process;
 mod proposal;
 mod recipe;
 mod sampled;
+mod scale;
 mod scout;
 mod settle;
 mod support;
@@ -37,6 +39,7 @@ pub(crate) use self::{
     peak::Peak,
     process::{Placed, Process},
     recipe::{Predictor, recall, search},
+    scale::Scale,
     scout::{Scout, UNKNOWN, prior_points},
 };
 
@@ -106,6 +109,11 @@ impl LogBelief {
     /// Whether values lie beyond a valley, or may do so, and what is there is not known yet.
     pub(crate) fn beyond(&self) -> bool {
         self.recipe.beyond()
+    }
+
+    /// Whether to ask now where values belong that no peak explains: not before the posterior that was found is known a little, or has been for some time.
+    pub(crate) fn asks(&self) -> bool {
+        self.recipe.asking() && (self.process_sd() <= climb::KNOWN[0] || self.recipe.seasoned())
     }
 
     /// Whether there are several peaks, too little is known about further ones, and nothing else keeps the run from arriving.

@@ -11,6 +11,7 @@ use super::{
     cells::Cell,
     integral::{Adapted, Integral, Target, adapt, integrate},
     known::{Known, coefficients, high},
+    own::{Own, Straight},
     process::{Hyper, Process},
     sampled::{Sampled, log_evidence, many_draws},
     settle::{Settled, crooked, insist, keep, possible, settle, straighten},
@@ -75,6 +76,9 @@ pub(crate) struct PeakRecipe {
     /// In these coordinates, those in which the posterior is straight, where it is bent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bend: Option<Bend>,
+    /// Whether the process is in the parameters' own coordinates.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    own: bool,
     /// How many nodes there were when one was last looked for.
     #[serde(default)]
     bent: usize,
@@ -124,6 +128,11 @@ impl PeakRecipe {
         self.arrived && few && rise < RISEN && self.support.is_none() && self.foreign == known.foreign()
     }
 
+    /// The coordinates of the kernel and the mean in those of a view.
+    fn straight(&self, known: &Known, view: &View) -> Option<Straight> {
+        if self.own { Own::new(&known.scales, view).map(Straight::Own) } else { self.bend.clone().map(Straight::Bent) }
+    }
+
     /// Whether it holds for other values as well: the peak is found, and no value is named by its number.
     pub(crate) fn names_no_value(&self) -> bool {
         self.active.is_empty() && self.foreign.is_empty() && self.search.is_none()
@@ -144,7 +153,8 @@ impl Peak {
 
 /// The process on the values that matter, with `active` ones of the others.
 fn near_process(known: &Known, view: &View, recipe: &PeakRecipe) -> Result<Process> {
-    let data = known.near_data(view, &known.near(), &recipe.active, recipe.bend.as_ref())?;
+    let straight = recipe.straight(known, view);
+    let data = known.near_data(view, &known.near(), &recipe.active, straight.as_ref())?;
     Process::new(recipe.hyper.clone(), data)
 }
 
@@ -250,7 +260,14 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
     };
     // The coordinates follow the posterior until it has settled.
     let mut hyper = last.map(|r| r.hyper.clone());
-    let mut bend = last.and_then(|r| r.bend.clone().zip(View::new(r.view.clone())));
+    let before_view = last.and_then(|r| View::new(r.view.clone()));
+    let mut bend = last.zip(before_view).and_then(|(r, view)| Some((r.straight(known, &view)?, view)));
+    // On the way up the values around the best say little about it; all of them say more.
+    if let Some((recipe, search)) = &looking
+        && recipe.own
+    {
+        bend = search.process.data.bend.clone().map(|own| (own, search.view.clone()));
+    }
     let mut made: Option<Made> = None;
     let warm_support = last.and_then(|r| r.support.as_ref());
     let mut moved = f64::INFINITY;
@@ -261,7 +278,7 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
     let mut round = 0;
     while round < MOVES {
         let Some(view) = View::new(posterior.clone()) else { break };
-        let own = bend.as_ref().map(|(bend, of)| bend.moved(of, &view));
+        let own = bend.as_ref().and_then(|(bend, of)| bend.moved(of, &view));
         let settled = match (kept, before) {
             (Some(r), _) => match keep(known, &view, own.as_ref(), (&r.hyper, &r.active), r.nodes)? {
                 Some(settled) => settled,
@@ -362,7 +379,8 @@ fn attempt(known: &Known, begin: Begin<'_>, cell: Option<Cell<'_>>, seed: u64) -
         view: view.region.clone(),
         posterior,
         hyper: process.hyper.clone(),
-        bend: process.data.bend.clone(),
+        bend: process.data.bend.as_ref().and_then(Straight::bend).cloned(),
+        own: matches!(process.data.bend, Some(Straight::Own(_))),
         bent: if look { n } else { last_bent },
         drawn: None,
         active,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::bend::Bend;
+use super::own::Straight;
 use crate::{
     error::{Error, Result},
     numeric::{
@@ -115,7 +115,7 @@ pub(crate) struct Data {
     /// Which values have the common noise; the others have the variance above alone.
     pub(crate) common: Vec<bool>,
     /// In what coordinates the kernel and the mean see the nodes, if not in these.
-    pub(crate) bend: Option<Bend>,
+    pub(crate) bend: Option<Straight>,
 }
 
 /// The least noise relative to the constant's standard deviation: what values without the common noise have for the sake of the

@@ -96,6 +96,11 @@ impl Recipe {
         self.asking
     }
 
+    /// Whether the largest peak was found long ago, as values are counted.
+    pub(crate) fn seasoned(&self) -> bool {
+        self.nodes as f64 >= climb::SEASONED * self.since as f64
+    }
+
     /// Whether there are several peaks, and too little is known about further ones.
     pub(crate) fn exploring(&self) -> bool {
         self.exploring
@@ -325,7 +330,8 @@ pub(crate) fn search(known: &Known, last: Option<&Recipe>, seed: u64) -> Result<
     });
     let explored: usize = explored.sum();
     let recipe = &mut belief.recipe;
-    recipe.exploring = goes_on && several && !climb::explored(explored, known.dim());
+    let since_newest = known.len() - recipe.newest.min(known.len());
+    recipe.exploring = goes_on && several && !climb::explored(explored, since_newest, known.dim());
     recipe.asking = goes_on && !reassured && recipe.questions().next().is_some();
     let grown = known.len() as f64 / since.max(1) as f64;
     let known_to_exist = belief.recipe.climbing() || belief.recipe.exploring;

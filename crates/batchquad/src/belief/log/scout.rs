@@ -113,7 +113,7 @@ pub(crate) struct ScoutRecipe {
 fn data(known: &Known, main: &Peak, bent: bool) -> Result<Data> {
     let view = home(known.dim())?;
     let data = known.compressed(&view, typical_depth(known.dim()), main.support.is_none())?.0;
-    let bend = main.process.data.bend.as_ref().filter(|_| bent).map(|bend| bend.moved(&main.view, &view));
+    let bend = main.process.data.bend.as_ref().filter(|_| bent).and_then(|bend| bend.moved(&main.view, &view));
     Ok(Data { bend, ..data })
 }
 

@@ -5,6 +5,7 @@ use super::{
     fit::{Fitted, Limits, fit},
     integral::{Integral, resample},
     known::Known,
+    own::{Own, Straight},
     process::{Data, Hyper, Process},
     support::Support,
     view::View,
@@ -57,7 +58,7 @@ fn doubtful(data: &Data, warm: Option<&Hyper>, thorough: bool, noise_cap: f64) -
 pub(super) fn settle(
     known: &Known,
     view: &View,
-    bend: Option<&Bend>,
+    bend: Option<&Straight>,
     (warm, warm_support): (Option<&Hyper>, Option<&Hyper>),
     thorough: bool,
 ) -> Result<Settled> {
@@ -92,7 +93,7 @@ pub(super) fn settle(
 pub(super) fn keep(
     known: &Known,
     view: &View,
-    bend: Option<&Bend>,
+    bend: Option<&Straight>,
     (hyper, active): (&Hyper, &[usize]),
     first: usize,
 ) -> Result<Option<Settled>> {
@@ -119,7 +120,7 @@ pub(super) fn keep(
 pub(super) fn insist(
     known: &Known,
     view: &View,
-    bend: Option<&Bend>,
+    bend: Option<&Straight>,
     (hyper, active): (&Hyper, &[usize]),
 ) -> Result<Option<Settled>> {
     let near = known.near();
@@ -143,16 +144,22 @@ pub(super) fn straighten(
     integral: &Integral,
     warm_support: Option<&Hyper>,
 ) -> Result<Option<Settled>> {
-    let own = settled.process.data.bend.as_ref();
+    let now_in = settled.process.data.bend.as_ref();
     let warm = (Some(&settled.process.hyper), warm_support);
     let mut best: Option<(f64, Settled)> = None;
     let sample = integral.points.select(&resample(&integral.weights, BENT, 0.5));
-    let allowance = |bend: Option<&Bend>| bend.map_or(0.0, |b| EVIDENT + PER * b.coefficients() as f64);
-    let now = settled.objective - allowance(own);
-    let candidate = Bend::fit(&sample, settled.process.len()).filter(|(_, gain)| *gain > WORTH).map(|c| c.0);
-    let straight = own.is_some().then_some(None);
-    for bend in candidate.as_ref().map(Some).into_iter().chain(straight) {
-        let Some(other) = possible(settle(known, view, bend, warm, own.is_some() != bend.is_some()))? else { continue };
+    let allowance = |bend: Option<&Straight>| match bend {
+        Some(Straight::Bent(bend)) => EVIDENT + PER * bend.coefficients() as f64,
+        _ => 0.0,
+    };
+    let now = settled.objective - allowance(now_in);
+    let bent = Bend::fit(&sample, settled.process.len()).filter(|(_, gain)| *gain > WORTH).map(|c| Straight::Bent(c.0));
+    let is_own = now_in.is_some_and(|straight| straight.bend().is_none());
+    let own = if is_own { None } else { Own::new(&known.scales, view).map(Straight::Own) };
+    let plain = now_in.is_some().then_some(None);
+    for bend in [bent, own].iter().flatten().map(Some).chain(plain) {
+        let same = now_in.map(std::mem::discriminant) == bend.map(std::mem::discriminant);
+        let Some(other) = possible(settle(known, view, bend, warm, !same))? else { continue };
         let score = other.objective - allowance(bend);
         if score > now && best.as_ref().is_none_or(|b| score > b.0) {
             best = Some((score, other));

@@ -127,7 +127,7 @@ fn refine(
     let suspected = if suspicious { EXPECTING } else { FOUND };
     let under_way = |u: &[f64]| pending.rows().any(|p| square_distance(p, u) < SAME * SAME);
     let questions: Vec<Vec<f64>> = belief.recipe.questions().filter(|u| !under_way(u)).map(<[f64]>::to_vec).collect();
-    let asks = if belief.recipe.asking() { questions.len().min(ASKS.len()) } else { 0 };
+    let asks = if belief.asks() { questions.len().min(ASKS.len()) } else { 0 };
     let mut questions = questions.into_iter();
     let mut chosen = Vec::new();
     for k in 0..n {

@@ -64,6 +64,8 @@ pub(super) struct Values {
     pub(super) logs: Vec<f64>,
     /// The standard deviations of their noise, where they were given.
     pub(super) sds: Vec<Option<f64>>,
+    /// What the parameters are as functions of their latent coordinates.
+    pub(super) scales: Vec<log::Scale>,
     /// How many of them, the first ones, come from elsewhere.
     pub(super) imported: usize,
     /// Whether a rough belief will do.
@@ -185,7 +187,7 @@ fn logarithmic(
     let (merged_values, values_left_out) = (nodes.merged, nodes.left_out);
     let contradictory = if settings.noise_sd.is_some() { 0 } else { nodes.contradictory - nodes.explained };
     let fingerprints = Fingerprints::noisy(settings, &nodes.points, &nodes.log_means, &nodes.sds)?;
-    let known = known(nodes, settings.noise_sd)?;
+    let known = known(nodes, settings.noise_sd)?.on(&values.scales);
     let same = last.into_iter().chain(recalled.iter().rev()).find(|b| fingerprints.are_of(b));
     let same = same.and_then(|b| b.log.as_ref());
     let belief = match same {
@@ -229,7 +231,7 @@ fn halved(settings: &Settings, seed: u64, values: &Values) -> Result<Option<log:
     if !nodes.log_values.iter().any(|l| l.is_finite()) {
         return Ok(None);
     }
-    let known = known(nodes, settings.noise_sd)?;
+    let known = known(nodes, settings.noise_sd)?.on(&values.scales);
     // A search that begins with nothing calls no posterior found, since no earlier best value is there to compare with. The second one may.
     let searched = log::search(&known, None, seed).and_then(|first| log::search(&known, Some(&first.recipe), seed));
     match searched {
@@ -289,7 +291,8 @@ fn warped(
 pub(super) fn recall(settings: &Settings, dim: usize, values: &Values, earlier: &Believed) -> Result<any::Earlier> {
     let nodes = values.nodes(settings)?;
     if let Some(recipe) = &earlier.log {
-        return Ok(any::Earlier::Log { known: Box::new(known(nodes, settings.noise_sd)?), recipe: recipe.clone() });
+        let known = known(nodes, settings.noise_sd)?.on(&values.scales);
+        return Ok(any::Earlier::Log { known: Box::new(known), recipe: recipe.clone() });
     }
     let data = Data {
         settings,

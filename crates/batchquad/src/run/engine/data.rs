@@ -48,7 +48,8 @@ impl Engine {
     /// id, up to one if that is named.
     pub(super) fn data(&self, before: Option<JobId>, cuts: &[f64]) -> Result<Values> {
         let cut = self.cut(cuts)?;
-        let mut data = Values { imported: self.ledger.imported().len(), ..Values::default() };
+        let mut data =
+            Values { imported: self.ledger.imported().len(), scales: cut.prior.scales(), ..Values::default() };
         let mut add = |row: Vec<f64>, log: f64, sd: Option<f64>| {
             data.rows.push(row);
             data.logs.push(log);

@@ -65,6 +65,48 @@ fn normal_posteriors_far_narrower_than_the_prior_are_exact() {
     }
 }
 
+/// A normal likelihood of which four of six parameters are correlated, with standard deviations from 0.02 to 0.1.
+fn slanted(x: &[f64]) -> f64 {
+    let y = [x[0] - 2.0, x[1] + 4.0, x[2], x[3] - 6.0];
+    let (a, b, c, d) = (y[0] + y[1], y[0] - y[1], y[2] + y[3], y[2] - y[3]);
+    let (e, f) = (a + c, a - c);
+    let s = std::f64::consts::SQRT_2;
+    bell(&[e / 2.0], 0.0, 0.02) + bell(&[f / 2.0], 0.0, 0.05) + bell(&[b / s], 0.0, 0.1) + bell(&[d / s], 0.0, 0.03)
+}
+
+#[test]
+fn normal_posteriors_under_priors_that_are_not_are_exact_too() {
+    let uniform = || Distribution::uniform(-10.0, 10.0).unwrap();
+    let (exponential, half) = (Distribution::exponential(0.2).unwrap(), Distribution::half_normal(3.0).unwrap());
+    let all = [uniform(), uniform(), uniform(), uniform(), exponential, half];
+    let prior = Prior::independent(all.into_iter().enumerate().map(|(k, d)| (format!("x{k}"), d))).unwrap();
+    let log_likelihood = |x: &[f64]| slanted(&x[..4]) + bell(&x[4..5], 4.0, 0.05) + bell(&x[5..6], 2.0, 0.1);
+    // ∫ N(x; m, s²) r e^(−rx) dx = r e^(−rm + r²s²/2), ∫ N(x; m, s²) 2N(x; 0, h²) dx = 2N(m; 0, s² + h²).
+    let truth = -4.0 * 20_f64.ln() + 0.2_f64.ln() - 0.8
+        + 0.5 * 0.01_f64.powi(2)
+        + 2_f64.ln()
+        + bell(&[2.0], 0.0, 3_f64.hypot(0.1));
+    for seed in 1..4 {
+        let settings = Settings { max_evaluations: 88, ..Settings::default() };
+        let run = integrate(log_likelihood, prior.clone(), Config { settings, seed, ..Config::default() }).unwrap();
+        let error = run.estimate.log_z - truth;
+        assert!(error.abs() < 2e-3 && run.estimate.log_z_sd < 0.05, "{seed}: {error:e} ± {:e}", run.estimate.log_z_sd);
+    }
+}
+
+#[test]
+fn a_posterior_at_an_end_of_its_prior_is_exact() {
+    let prior = || {
+        let uniform = Distribution::uniform(0.0, 1.0).unwrap();
+        Prior::independent((0..3).map(|k| (format!("x{k}"), uniform))).unwrap()
+    };
+    let settings = Settings { max_evaluations: 48, ..Settings::default() };
+    let config = Config { settings, ..Config::default() };
+    let run = integrate(|x: &[f64]| -x.iter().sum::<f64>() / 0.02, prior(), config).unwrap();
+    let error = run.estimate.log_z - 3.0 * 0.02_f64.ln();
+    assert!(error.abs() < 1e-3 && run.estimate.log_z_sd < 0.01, "{error:e} ± {:e}", run.estimate.log_z_sd);
+}
+
 #[test]
 fn an_offset_moves_log_z_and_nothing_else() {
     let near = go(2, 48, |t| bell(t, 0.6, 0.1));
@@ -355,14 +397,17 @@ fn a_posterior_that_was_found_is_not_lost_to_a_fit() {
 
 #[test]
 fn a_belief_made_anew_from_the_record_has_the_same_bits() {
-    resumes_to_the_same_bits(|t| bell(t, 0.4, 0.2) + 0.3 * (3.0 * t[0]).sin(), 5);
-    resumes_to_the_same_bits(funnel, 9);
-    resumes_to_the_same_bits(two_bells, 9);
+    resumes_to_the_same_bits(|t| bell(t, 0.4, 0.2) + 0.3 * (3.0 * t[0]).sin(), &prior(2), 5);
+    resumes_to_the_same_bits(funnel, &prior(2), 9);
+    resumes_to_the_same_bits(two_bells, &prior(2), 9);
+    let (uniform, exponential) = (Distribution::uniform(-3.0, 5.0).unwrap(), Distribution::exponential(1.0).unwrap());
+    let own = Prior::independent([("x0", uniform), ("x1", exponential)]).unwrap();
+    resumes_to_the_same_bits(|t| bell(t, 0.4, 0.1) + 0.3 * (3.0 * t[0]).sin(), &own, 7);
 }
 
-fn resumes_to_the_same_bits(f: impl Fn(&[f64]) -> f64, batches: usize) {
+fn resumes_to_the_same_bits(f: impl Fn(&[f64]) -> f64, prior: &Prior, batches: usize) {
     let settings = Settings { surrogate: SurrogateChoice::Log, ..Settings::default() };
-    let mut engine = Engine::new(prior(2), settings.clone(), 5).unwrap();
+    let mut engine = Engine::new(prior.clone(), settings.clone(), 5).unwrap();
     let mut events = Vec::new();
     for _ in 0..batches {
         let asked = engine.ask(engine.next_batch()).unwrap();
@@ -378,7 +423,7 @@ fn resumes_to_the_same_bits(f: impl Fn(&[f64]) -> f64, batches: usize) {
         // After every batch, and again when the next has been asked and nothing has come back.
         let asked = engine.ask(engine.next_batch()).unwrap();
         for further in [None, Some(Event::Asked(asked))] {
-            let mut again = Engine::new(prior(2), settings.clone(), 5).unwrap();
+            let mut again = Engine::new(prior.clone(), settings.clone(), 5).unwrap();
             events.iter().chain(&further).for_each(|e| {
                 again.apply(e).unwrap();
             });

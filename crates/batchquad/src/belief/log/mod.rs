@@ -112,8 +112,11 @@ impl LogBelief {
     }
 
     /// Whether to ask now where values belong that no peak explains: not before the posterior that was found is known a little, or has been for some time.
+    /// With noise it may not be known so well for long.
     pub(crate) fn asks(&self) -> bool {
-        self.recipe.asking() && (self.process_sd() <= climb::KNOWN[0] || self.recipe.seasoned())
+        let process = &self.main().process;
+        let noisy = process.data.doubt(process.hyper.noise) >= 1.0;
+        self.recipe.asking() && (noisy || self.process_sd() <= climb::KNOWN[0] || self.recipe.seasoned())
     }
 
     /// Whether there are several peaks, too little is known about further ones, and nothing else keeps the run from arriving.

@@ -547,9 +547,18 @@ pub(super) fn least_squares(features: &[Vec<f64>], y: &[f64], weights: &[f64], p
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::numeric::rng::{Purpose, Stream};
+
+    /// A function of straight coordinates with its derivatives.
+    pub(in super::super) fn wavy(z: &[f64]) -> (f64, Vec<f64>, Vec<f64>) {
+        let value = (0.5 * z[0]).sin() * z[1] - z[2] * z[2];
+        let gradient = vec![0.5 * (0.5 * z[0]).cos() * z[1], (0.5 * z[0]).sin(), -2.0 * z[2]];
+        let cross = 0.5 * (0.5 * z[0]).cos();
+        let hessian = vec![-0.25 * (0.5 * z[0]).sin() * z[1], cross, 0.0, cross, 0.0, 0.0, 0.0, 0.0, -2.0];
+        (value, gradient, hessian)
+    }
 
     fn normals(n: usize, d: usize) -> Points {
         let mut stream = Stream::new(5, Purpose::Experiment, 1);
@@ -615,16 +624,8 @@ mod tests {
         };
         let (from, to) = (View::new(region(0.0)).unwrap(), View::new(region(0.4)).unwrap());
         let moved = bend.moved(&from, &to);
-        // A function of straight coordinates with its derivatives.
-        let f = |z: &[f64]| {
-            let value = (0.5 * z[0]).sin() * z[1] - z[2] * z[2];
-            let gradient = vec![0.5 * (0.5 * z[0]).cos() * z[1], (0.5 * z[0]).sin(), -2.0 * z[2]];
-            let cross = 0.5 * (0.5 * z[0]).cos();
-            let hessian = vec![-0.25 * (0.5 * z[0]).sin() * z[1], cross, 0.0, cross, 0.0, 0.0, 0.0, 0.0, -2.0];
-            (value, gradient, hessian)
-        };
         let jet = |x: &[f64]| {
-            let (value, gradient, hessian) = f(&moved.at(x));
+            let (value, gradient, hessian) = wavy(&moved.at(x));
             moved.pull(x, (value, &gradient, &hessian))
         };
         // Far away as well, where what drives is pressed.
@@ -638,7 +639,7 @@ mod tests {
             assert!(here.iter().zip(&there).all(|(a, b)| (a - b).abs() < 1e-9 * (1.0 + a.abs())), "{here:?} {there:?}");
             let (value, gradient, hessian) = jet(x);
             let (straight, logs) = moved.straighten(&Points::from_rows(&[x]).unwrap());
-            assert!((value - f(straight.row(0)).0 - logs[0]).abs() < 1e-9 * (1.0 + value.abs()));
+            assert!((value - wavy(straight.row(0)).0 - logs[0]).abs() < 1e-9 * (1.0 + value.abs()));
             for a in 0..3 {
                 let at = |h: f64| {
                     let mut y = x.to_vec();

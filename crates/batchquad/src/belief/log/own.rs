@@ -152,7 +152,10 @@ impl Straight {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::view::Region, *};
+    use super::{
+        super::{bend::tests::wavy, view::Region},
+        *,
+    };
 
     fn coordinates(shift: f64) -> Straight {
         let scales = [Scale::Flat, Scale::Latent, Scale::Exponential];
@@ -170,16 +173,8 @@ mod tests {
     #[test]
     fn derivatives_are_pulled_back_and_the_stretch_is_their_determinant() {
         let straight = coordinates(0.2);
-        // A function of straight coordinates with its derivatives.
-        let f = |z: &[f64]| {
-            let value = (0.5 * z[0]).sin() * z[1] - z[2] * z[2];
-            let gradient = vec![0.5 * (0.5 * z[0]).cos() * z[1], (0.5 * z[0]).sin(), -2.0 * z[2]];
-            let cross = 0.5 * (0.5 * z[0]).cos();
-            let hessian = vec![-0.25 * (0.5 * z[0]).sin() * z[1], cross, 0.0, cross, 0.0, 0.0, 0.0, 0.0, -2.0];
-            (value, gradient, hessian)
-        };
         let jet = |x: &[f64]| {
-            let (value, gradient, hessian) = f(&straight.at(x));
+            let (value, gradient, hessian) = wavy(&straight.at(x));
             straight.pull(x, (value, &gradient, &hessian))
         };
         let moved = |x: &[f64], a: usize, h: f64| {
@@ -200,7 +195,7 @@ mod tests {
         assert!(straight.at(&middle).iter().all(|z| z.abs() < 1e-12));
         for x in [[0.4, 1.0, 0.7], [-1.3, 0.2, -2.0], [2.0, -1.0, 0.1]] {
             let (value, gradient, hessian) = jet(&x);
-            assert!((value - f(&straight.at(&x)).0 - stretch(&x)).abs() < 1e-12 * (1.0 + value.abs()));
+            assert!((value - wavy(&straight.at(&x)).0 - stretch(&x)).abs() < 1e-12 * (1.0 + value.abs()));
             // Both but for the same constant.
             let ratio = (determinant(&x) / determinant(&middle)).ln();
             assert!((ratio - stretch(&x) + stretch(&middle)).abs() < 1e-7, "{ratio}");

@@ -330,7 +330,7 @@ pub(crate) fn search(known: &Known, last: Option<&Recipe>, seed: u64) -> Result<
     });
     let explored: usize = explored.sum();
     let recipe = &mut belief.recipe;
-    let since_newest = known.len() - recipe.newest.min(known.len());
+    let since_newest = known.len().saturating_sub(recipe.newest);
     recipe.exploring = goes_on && several && !climb::explored(explored, since_newest, known.dim());
     recipe.asking = goes_on && !reassured && recipe.questions().next().is_some();
     let grown = known.len() as f64 / since.max(1) as f64;

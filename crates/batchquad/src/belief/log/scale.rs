@@ -7,6 +7,9 @@ use crate::numeric::{
     quantile::normal_quantile,
 };
 
+/// Beyond so many prior standard deviations, at probabilities of 10⁻¹⁹, functions go straight on: quantiles of heavy tails would overflow.
+const FAR: f64 = 9.0;
+
 /// What a parameter is as a function `w` of its latent coordinate, but for a shift and a factor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Scale {
@@ -35,6 +38,15 @@ impl Scale {
     /// `w` and its derivatives: `w = u`, `√(2π)(Φ(u) − ½)` under flat priors, else the quantile `F⁻¹(Φ(u))` of the prior, `w′ = φ(u)/π(w)`,
     /// `(log w′)′ = −u − sw′` and `(log w′)″ = −1 − s′w′² − sw′(log w′)′`, where `s = (log π)′(w)`.
     pub(crate) fn at(self, u: f64) -> Slopes {
+        if u.abs() <= FAR || matches!(self, Self::Latent | Self::Flat) {
+            return self.within(u);
+        }
+        let end = FAR.copysign(u);
+        let there = self.within(end);
+        Slopes { value: there.value + (u - end) * there.log_slope.exp(), first: 0.0, second: 0.0, ..there }
+    }
+
+    fn within(self, u: f64) -> Slopes {
         let (value, log_slope, s, s1) = match self {
             Self::Latent => return Slopes { value: u, log_slope: 0.0, first: 0.0, second: 0.0 },
             Self::Flat => (TAU.sqrt() * (cdf(u) - 0.5), -0.5 * u * u, 0.0, 0.0),
@@ -103,6 +115,12 @@ mod tests {
         assert!((Scale::Exponential.at(0.0).value - LN_2).abs() < 1e-12);
         assert!(Scale::Cauchy.at(0.0).value.abs() < 1e-12);
         assert!((Scale::Cauchy.at(0.674_489_750_196_081_7).value - 1.0).abs() < 1e-12);
+        // Far beyond, all is finite and rises.
+        for scale in [half, Scale::Exponential, Scale::Cauchy] {
+            let places = [-60.0, -30.0, -9.5, -8.5, 8.5, 9.5, 30.0, 60.0].map(|u| scale.at(u));
+            assert!(places.windows(2).all(|w| w[0].value <= w[1].value), "{scale:?}");
+            assert!(places.iter().all(|s| s.value.abs() < 1e25 && s.log_slope.is_finite()), "{scale:?} {places:?}");
+        }
         // Ends are kept.
         let between = Scale::Truncated { low: -1.0, high: 3.5 };
         assert!((between.at(-9.0).value + 1.0).abs() < 1e-9 && (between.at(9.0).value - 3.5).abs() < 1e-9);
